@@ -1,0 +1,293 @@
+//! The arguments of a tool call, exactly as the model wrote them, and the one way to read them.
+//!
+//! A tool never runs on arguments that were lost, cut off or guessed. So the reader mends only slips that leave no doubt
+//! about what was meant (trailing commas, Python literals, raw line breaks in strings, a code fence, a surplus closing
+//! bracket) and refuses everything else: no prefix of a longer text is ever accepted.
+
+use crate::Object;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
+use std::borrow::Cow;
+
+/// Raw argument text. Some servers send an object instead of a string; it is kept as its JSON text.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct Arguments(String);
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ArgumentFault {
+    #[error("the arguments end in the middle")]
+    Truncated,
+    #[error("the arguments are not valid JSON: {0}")]
+    Malformed(String),
+    #[error("the arguments are {0}, but a JSON object is needed")]
+    NotAnObject(&'static str),
+}
+
+impl Arguments {
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The arguments as an object. Nothing at all means no arguments.
+    pub fn parse(&self) -> Result<Object, ArgumentFault> {
+        let text = self.0.trim();
+        if text.is_empty() {
+            return Ok(Object::new());
+        }
+        match serde_json::from_str(text) {
+            // Some models encode the object twice.
+            Ok(Value::String(inner)) => object_of(read(&inner)?),
+            Ok(value) => object_of(value),
+            Err(_) => object_of(read(text)?),
+        }
+    }
+
+    /// The form that is sent back to providers: keys sorted, no white space, so that the same call always has the same
+    /// bytes. Text that is not JSON is sent as it is.
+    pub fn canonical(&self) -> Cow<'_, str> {
+        match serde_json::from_str::<Value>(&self.0) {
+            Ok(value @ Value::Object(_)) => Cow::Owned(sorted(value).to_string()),
+            _ => Cow::Borrowed(&self.0),
+        }
+    }
+}
+
+impl From<String> for Arguments {
+    fn from(text: String) -> Self {
+        Self(text)
+    }
+}
+
+impl From<&str> for Arguments {
+    fn from(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+}
+
+impl<'de> Deserialize<'de> for Arguments {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(match Value::deserialize(deserializer)? {
+            Value::String(text) => Self(text),
+            Value::Null => Self::default(),
+            other => Self(other.to_string()),
+        })
+    }
+}
+
+fn object_of(value: Value) -> Result<Object, ArgumentFault> {
+    match value {
+        Value::Object(object) => Ok(object),
+        Value::Null => Ok(Object::new()),
+        Value::Bool(_) => Err(ArgumentFault::NotAnObject("true or false")),
+        Value::Number(_) => Err(ArgumentFault::NotAnObject("a number")),
+        Value::String(_) => Err(ArgumentFault::NotAnObject("a string")),
+        Value::Array(_) => Err(ArgumentFault::NotAnObject("a list")),
+    }
+}
+
+fn sorted(value: Value) -> Value {
+    match value {
+        Value::Object(object) => {
+            let mut entries: Vec<(String, Value)> = object.into_iter().collect();
+            entries.sort_by(|a, b| a.0.cmp(&b.0));
+            Value::Object(entries.into_iter().map(|(key, value)| (key, sorted(value))).collect())
+        }
+        Value::Array(items) => Value::Array(items.into_iter().map(sorted).collect()),
+        other => other,
+    }
+}
+
+fn read(text: &str) -> Result<Value, ArgumentFault> {
+    let strict = Mender::new(unfenced(text.trim())).mend()?;
+    serde_json::from_str(&strict).map_err(|error| ArgumentFault::Malformed(error.to_string()))
+}
+
+/// The inside of a Markdown code fence, if the text is one whole fence.
+fn unfenced(text: &str) -> &str {
+    let inside =
+        text.strip_prefix("```").and_then(|rest| rest.strip_suffix("```")).and_then(|rest| rest.split_once('\n'));
+    inside.map_or(text, |(_language, body)| body.trim())
+}
+
+/// Rewrites the harmless slips of models into strict JSON, one pass, nothing looked up ahead of time.
+struct Mender<'a> {
+    rest: std::iter::Peekable<std::str::Chars<'a>>,
+    open: Vec<char>,
+    out: String,
+}
+
+impl<'a> Mender<'a> {
+    fn new(text: &'a str) -> Self {
+        Self { rest: text.chars().peekable(), open: Vec::new(), out: String::with_capacity(text.len()) }
+    }
+
+    fn mend(mut self) -> Result<String, ArgumentFault> {
+        let mut complete = false;
+        while let Some(c) = self.rest.next() {
+            if complete {
+                // One closing bracket too many is a slip; anything else means there is more than one value.
+                if c.is_whitespace() || matches!(c, '}' | ']') {
+                    continue;
+                }
+                return Err(ArgumentFault::Malformed("text after the end".into()));
+            }
+            match c {
+                '"' | '\'' => self.string(c)?,
+                '{' => self.enter('{', '}'),
+                '[' => self.enter('[', ']'),
+                '}' | ']' => {
+                    self.leave(c)?;
+                    complete = self.open.is_empty();
+                }
+                ',' => self.comma(),
+                c if c.is_alphabetic() => self.word(c),
+                c => self.out.push(c),
+            }
+        }
+        if !self.open.is_empty() {
+            return Err(ArgumentFault::Truncated);
+        }
+        Ok(self.out)
+    }
+
+    fn enter(&mut self, opener: char, closer: char) {
+        self.open.push(closer);
+        self.out.push(opener);
+    }
+
+    fn leave(&mut self, closer: char) -> Result<(), ArgumentFault> {
+        match self.open.pop() {
+            Some(expected) if expected == closer => {
+                self.out.push(closer);
+                Ok(())
+            }
+            _ => Err(ArgumentFault::Malformed(format!("unexpected `{closer}`"))),
+        }
+    }
+
+    /// Drops a comma that nothing follows.
+    fn comma(&mut self) {
+        while self.rest.next_if(|c| c.is_whitespace()).is_some() {}
+        if !matches!(self.rest.peek(), Some('}' | ']')) {
+            self.out.push(',');
+        }
+    }
+
+    fn word(&mut self, first: char) {
+        let mut word = String::from(first);
+        while let Some(c) = self.rest.next_if(|c| c.is_alphanumeric()) {
+            word.push(c);
+        }
+        self.out.push_str(match word.as_str() {
+            "True" => "true",
+            "False" => "false",
+            "None" => "null",
+            other => other,
+        });
+    }
+
+    /// A string in either quote, rewritten with double quotes and escaped control characters.
+    fn string(&mut self, quote: char) -> Result<(), ArgumentFault> {
+        self.out.push('"');
+        while let Some(c) = self.rest.next() {
+            match c {
+                c if c == quote => {
+                    self.out.push('"');
+                    return Ok(());
+                }
+                '\\' => match self.rest.next() {
+                    Some('\'') => self.out.push('\''),
+                    Some(escaped) => self.out.extend(['\\', escaped]),
+                    None => return Err(ArgumentFault::Truncated),
+                },
+                '"' => self.out.push_str("\\\""),
+                '\n' => self.out.push_str("\\n"),
+                '\r' => self.out.push_str("\\r"),
+                '\t' => self.out.push_str("\\t"),
+                c if c.is_control() && c.is_ascii() => {
+                    self.out.push_str(&format!("\\u{:04x}", u32::from(c)));
+                }
+                c => self.out.push(c),
+            }
+        }
+        Err(ArgumentFault::Truncated)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    fn parse(text: &str) -> Result<Value, ArgumentFault> {
+        Arguments::from(text).parse().map(Value::Object)
+    }
+
+    #[test]
+    fn slips_that_leave_no_doubt_are_mended() {
+        let table = [
+            ("", json!({})),
+            ("null", json!({})),
+            (r#"{"a": [1, 2,], }"#, json!({"a": [1, 2]})),
+            (r#"{'a': 'it\'s', "b": True, "c": None}"#, json!({"a": "it's", "b": true, "c": null})),
+            ("{\"a\": \"two\nlines\"}", json!({"a": "two\nlines"})),
+            ("```json\n{\"a\": 1}\n```", json!({"a": 1})),
+            (r#"{"a": 1}}"#, json!({"a": 1})),
+            (r#""{\"a\": 1}""#, json!({"a": 1})),
+            (r#"{"a": "True, None,}"}"#, json!({"a": "True, None,}"})),
+        ];
+        for (text, expected) in table {
+            assert_eq!(parse(text), Ok(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn doubt_is_refused() {
+        assert_eq!(parse(r#"{"path": "/tmp/x"#), Err(ArgumentFault::Truncated));
+        assert_eq!(parse(r#"{"a": [1, 2"#), Err(ArgumentFault::Truncated));
+        assert_eq!(parse(r#"{"a": 1"#), Err(ArgumentFault::Truncated));
+        assert_eq!(parse("[1]"), Err(ArgumentFault::NotAnObject("a list")));
+        for text in [r#"{"a": 1} {"b": 2}"#, r#"{"a": [1}"#, r#"{"a": }"#, "rm -rf", r#"{"a" 1}"#] {
+            assert!(matches!(parse(text), Err(ArgumentFault::Malformed(_))), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_canonical_form_sorts_keys_and_keeps_what_it_cannot_read() {
+        let arguments = Arguments::from(r#"{"b": 1, "a": {"d": 2, "c": 3}}"#);
+        assert_eq!(arguments.canonical(), r#"{"a":{"c":3,"d":2},"b":1}"#);
+        assert_eq!(Arguments::from("{oops").canonical(), "{oops");
+    }
+
+    fn any_json() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            ".*".prop_map(Value::from),
+        ];
+        leaf.prop_recursive(3, 24, 4, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                prop::collection::vec((".*", inner), 0..4)
+                    .prop_map(|entries| Value::Object(entries.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        /// P5: what was written whole is read whole; what was cut anywhere is never read at all.
+        #[test]
+        fn whole_text_is_read_and_no_prefix_ever_is(entries in prop::collection::vec((".*", any_json()), 0..4)) {
+            let object: Object = entries.into_iter().collect();
+            let text = Value::Object(object.clone()).to_string();
+            prop_assert_eq!(Arguments::from(text.as_str()).parse(), Ok(object));
+            for (cut, _) in text.char_indices().skip(1) {
+                let prefix: String = text.char_indices().take_while(|(at, _)| *at < cut).map(|(_, c)| c).collect();
+                prop_assert!(Arguments::from(prefix.as_str()).parse().is_err(), "accepted `{}` of `{}`", prefix, text);
+            }
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! The nouns of Hermes: what a conversation, a request, an answer and a failure *are*.
+//!
+//! Everything here is plain data. Nothing opens a file, a socket or a clock, and nothing knows a vendor. Messages keep
+//! every field they do not know, so that what one provider said can be sent back to it byte for byte years later.
+
+mod arguments;
+mod content;
+mod event;
+mod fault;
+mod ids;
+mod message;
+mod money;
+mod reply;
+mod request;
+mod stop;
+mod text;
+mod usage;
+
+pub use arguments::{ArgumentFault, Arguments};
+pub use content::{Content, Part, PartView};
+pub use event::{EVENT_VERSION, Event, Notice};
+pub use fault::{Fault, FaultKind};
+pub use ids::{CallId, SessionId};
+pub use message::{Assistant, Function, Message, Plain, Role, ToolCall, ToolResult};
+pub use money::Usd;
+pub use reply::{Delta, Reply};
+pub use request::{Concession, Effort, Reasoning, Request, ToolChoice, ToolDefinition};
+pub use stop::StopReason;
+pub use text::{clip, clip_middle};
+pub use usage::Usage;
+
+/// A JSON object whose key order is kept.
+pub type Object = serde_json::Map<String, serde_json::Value>;

@@ -1,0 +1,60 @@
+//! Tokens of one or many model calls, in five buckets that never overlap in what they bill.
+
+use crate::Usd;
+use serde::{Deserialize, Serialize};
+use std::ops::AddAssign;
+
+/// `input` never includes cached tokens; `reasoning` is a part of `output`, not an addition to it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Usage {
+    #[serde(rename = "input_tokens")]
+    pub input: u64,
+    #[serde(rename = "output_tokens")]
+    pub output: u64,
+    #[serde(rename = "cache_read_tokens")]
+    pub cache_read: u64,
+    #[serde(rename = "cache_write_tokens")]
+    pub cache_write: u64,
+    #[serde(rename = "reasoning_tokens")]
+    pub reasoning: u64,
+    /// What the provider itself says the call cost, where it says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Usd>,
+}
+
+impl Usage {
+    /// From a count of prompt tokens that *includes* the cached ones, as OpenAI-shaped APIs report it.
+    pub fn from_inclusive(prompt: u64, cache_read: u64, cache_write: u64, output: u64, reasoning: u64) -> Self {
+        Self {
+            input: prompt.saturating_sub(cache_read).saturating_sub(cache_write),
+            output,
+            cache_read,
+            cache_write,
+            reasoning,
+            cost: None,
+        }
+    }
+
+    /// Everything the model read.
+    pub fn prompt(&self) -> u64 {
+        self.input + self.cache_read + self.cache_write
+    }
+
+    pub fn total(&self) -> u64 {
+        self.prompt() + self.output
+    }
+}
+
+impl AddAssign for Usage {
+    fn add_assign(&mut self, other: Self) {
+        self.input += other.input;
+        self.output += other.output;
+        self.cache_read += other.cache_read;
+        self.cache_write += other.cache_write;
+        self.reasoning += other.reasoning;
+        self.cost = match (self.cost, other.cost) {
+            (Some(a), Some(b)) => Some(a + b),
+            (one, other) => one.or(other),
+        };
+    }
+}
