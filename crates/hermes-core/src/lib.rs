@@ -1,1 +1,8 @@
-//! core
+//! The loop of Hermes: pure logic over ports.
+//!
+//! Nothing here knows a vendor, prints, reads the environment or looks at a clock of its own. What touches the world is
+//! a trait in [`ports`] that other crates implement and tests replace.
+
+pub mod clock;
+pub mod ports;
+pub mod stop;

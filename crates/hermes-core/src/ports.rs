@@ -1,0 +1,55 @@
+//! What the loop needs from the world, as traits.
+
+use futures_util::future::BoxFuture;
+use futures_util::stream::BoxStream;
+use hermes_types::{Delta, Event, Fault, Request};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// One model behind one endpoint with one credential. Switching any of the three makes another `Model`.
+pub trait Model: Send + Sync {
+    fn card(&self) -> &Card;
+
+    /// The only way to ask. The stream ends with [`Delta::Done`] or a fault; dropping it hangs up.
+    fn stream(&self, request: Arc<Request>) -> BoxStream<'static, Result<Delta, Fault>>;
+}
+
+/// Who answers, and within which limits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Card {
+    pub provider: String,
+    pub model: String,
+    /// The tokens the model can read and write in one go.
+    pub context_window: u64,
+    /// After this long without a byte the stream counts as dead.
+    pub stale_after: Duration,
+    /// No single attempt takes longer than this.
+    pub give_up_after: Duration,
+}
+
+/// Finds models: the person's choice, other credentials for it, and the fallbacks behind it.
+pub trait Switchboard: Send + Sync {
+    /// The model at a place of the chain: 0 is the person's choice, `None` is the end of the chain. A fault means that
+    /// this place cannot be used (no credential, disabled) and the next may be tried.
+    fn open(&self, place: usize) -> BoxFuture<'_, Result<Option<Arc<dyn Model>>, Fault>>;
+
+    /// The same model with a renewed login, if the login can be renewed.
+    fn refresh<'a>(&'a self, place: usize, fault: &'a Fault) -> BoxFuture<'a, Result<Option<Arc<dyn Model>>, Fault>>;
+
+    /// The same model with another credential of its pool; the current one rests as the fault demands.
+    fn rotate<'a>(&'a self, place: usize, fault: &'a Fault) -> BoxFuture<'a, Option<Arc<dyn Model>>>;
+
+    /// The call at this place went well (counts uses, clears cooldowns).
+    fn succeeded(&self, place: usize);
+}
+
+/// Hears every event of a turn, in order. Must not block.
+pub trait Listener: Send + Sync {
+    fn hear(&self, event: Event);
+}
+
+impl<F: Fn(Event) + Send + Sync> Listener for F {
+    fn hear(&self, event: Event) {
+        self(event);
+    }
+}

@@ -1,0 +1,1 @@
+//! Stored logins and how they are renewed.

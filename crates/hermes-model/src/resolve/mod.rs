@@ -1,0 +1,1 @@
+//! From what the person asked for to one immutable runtime.

@@ -1,0 +1,94 @@
+//! One HTTP exchange as a port: a call goes out, a status and a stream of bytes come back.
+//!
+//! The real transport is [`HttpTransport`](crate::http::HttpTransport); tests and the demo put a script in its place.
+//! A call carries its secret bound to origins, and only the transport, with the final URL in hand, can open it.
+
+use crate::secret::BoundSecret;
+use crate::wire::AuthHeader;
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use futures_util::stream::BoxStream;
+use hermes_types::Fault;
+use std::time::Duration;
+use url::Url;
+
+/// A request about to be sent.
+#[derive(Debug, Clone)]
+pub struct Call {
+    pub method: Method,
+    pub url: Url,
+    pub headers: Vec<(String, String)>,
+    /// Headers the person configured; they count as secrets.
+    pub secret_headers: Vec<(String, BoundSecret)>,
+    pub credential: Option<(AuthHeader, BoundSecret)>,
+    pub body: Bytes,
+    pub connect_timeout: Duration,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    Get,
+    Post,
+}
+
+/// The head of the answer, and its body as it arrives.
+pub struct Answer {
+    pub status: u16,
+    /// Lower-case names.
+    pub headers: Vec<(String, String)>,
+    pub body: BoxStream<'static, Result<Bytes, Fault>>,
+}
+
+pub trait Transport: Send + Sync {
+    /// Sends the call and waits for the head of the answer. Dropping the future or the body closes the connection.
+    fn send(&self, call: Call) -> BoxFuture<'static, Result<Answer, Fault>>;
+}
+
+impl Call {
+    pub fn get(url: Url) -> Self {
+        Self::new(Method::Get, url, Bytes::new())
+    }
+
+    pub fn post(url: Url, body: impl Into<Bytes>) -> Self {
+        Self::new(Method::Post, url, body.into())
+    }
+
+    fn new(method: Method, url: Url, body: Bytes) -> Self {
+        Self {
+            method,
+            url,
+            headers: Vec::new(),
+            secret_headers: Vec::new(),
+            credential: None,
+            body,
+            connect_timeout: Duration::from_secs(10),
+        }
+    }
+}
+
+impl Answer {
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The whole body, up to `cap` bytes; the rest is not read.
+    pub async fn read(self, cap: usize) -> Result<Vec<u8>, Fault> {
+        use futures_util::StreamExt;
+        let mut body = self.body;
+        let mut whole = Vec::new();
+        while let Some(chunk) = body.next().await {
+            whole.extend_from_slice(&chunk?);
+            if whole.len() >= cap {
+                whole.truncate(cap);
+                break;
+            }
+        }
+        Ok(whole)
+    }
+}
+
+impl std::fmt::Debug for Answer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Answer").field("status", &self.status).field("headers", &self.headers).finish_non_exhaustive()
+    }
+}
