@@ -3,6 +3,9 @@
 //! Nothing here knows a vendor, prints, reads the environment or looks at a clock of its own. What touches the world is
 //! a trait in [`ports`] that other crates implement and tests replace.
 
+pub mod ask;
 pub mod clock;
+pub mod plan;
 pub mod ports;
 pub mod stop;
+mod watch;

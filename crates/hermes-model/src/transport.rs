@@ -9,7 +9,6 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 use hermes_types::Fault;
-use std::time::Duration;
 use url::Url;
 
 /// A request about to be sent.
@@ -22,7 +21,6 @@ pub struct Call {
     pub secret_headers: Vec<(String, BoundSecret)>,
     pub credential: Option<(AuthHeader, BoundSecret)>,
     pub body: Bytes,
-    pub connect_timeout: Duration,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,15 +52,7 @@ impl Call {
     }
 
     fn new(method: Method, url: Url, body: Bytes) -> Self {
-        Self {
-            method,
-            url,
-            headers: Vec::new(),
-            secret_headers: Vec::new(),
-            credential: None,
-            body,
-            connect_timeout: Duration::from_secs(10),
-        }
+        Self { method, url, headers: Vec::new(), secret_headers: Vec::new(), credential: None, body }
     }
 }
 
