@@ -1,0 +1,105 @@
+//! The command line as people type it. Flags are turned into requests in `commands`; nothing here acts.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  hermes -z \"why is the sky blue?\"            one answer, nothing else on stdout
+  git diff | hermes -z \"review this\"          standard input becomes context
+  hermes -z hi -m claude-sonnet-4-5 --provider anthropic
+  hermes model                                choose provider and model
+  hermes demo                                 watch it work without key or network";
+
+/// An AI agent for your terminal: any model, your tools, your memory.
+#[derive(Debug, Parser)]
+#[command(name = "hermes", version, after_help = EXAMPLES, disable_help_subcommand = true, args_conflicts_with_subcommands = false)]
+pub struct Cli {
+    /// Answer this prompt and exit; `-` reads it from standard input
+    #[arg(short = 'z', long = "oneshot", value_name = "PROMPT")]
+    pub oneshot: Option<String>,
+
+    #[command(flatten)]
+    pub asking: Asking,
+
+    /// Use another profile (its own home directory)
+    #[arg(short, long, value_name = "NAME", global = true)]
+    pub profile: Option<String>,
+
+    #[command(subcommand)]
+    pub command: Option<Command>,
+}
+
+/// What `-z` and `chat` have in common.
+#[derive(Debug, Clone, Default, Args)]
+pub struct Asking {
+    /// Model for this run
+    #[arg(short, long, value_name = "MODEL", global = true)]
+    pub model: Option<String>,
+
+    /// Provider for this run
+    #[arg(long, value_name = "PROVIDER", global = true)]
+    pub provider: Option<String>,
+
+    /// How to print the answer
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT", global = true)]
+    pub output_format: OutputFormat,
+
+    /// Write a JSON report of tokens and cost here, also on failure
+    #[arg(long, value_name = "FILE", global = true)]
+    pub usage_file: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum OutputFormat {
+    /// The answer as text
+    #[default]
+    Text,
+    /// One JSON object at the end
+    Json,
+    /// One JSON object per event, as it happens
+    StreamJson,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Ask one question (`-q`); an interactive session is not there yet
+    Chat(ChatArgs),
+    /// Choose provider and model, or list what a provider offers
+    Model(crate::commands::model::ModelArgs),
+    /// Show and change settings
+    #[command(subcommand)]
+    Config(crate::commands::config::ConfigCommand),
+    /// Manage credentials and logins
+    #[command(subcommand)]
+    Auth(crate::commands::auth::AuthCommand),
+    /// Manage the providers that take over when the first one fails
+    #[command(subcommand)]
+    Fallback(crate::commands::fallback::FallbackCommand),
+    /// Manage profiles
+    #[command(subcommand)]
+    Profile(crate::commands::profile::ProfileCommand),
+    /// Show what is configured and what would be used
+    Status(crate::commands::status::StatusArgs),
+    /// Watch a scripted conversation go through the real path: no key, no network
+    Demo,
+    /// Print a completion script for your shell
+    Completion { shell: clap_complete::Shell },
+    /// Print the version
+    Version,
+}
+
+#[derive(Debug, Args)]
+pub struct ChatArgs {
+    /// The question; `-` reads it from standard input
+    #[arg(short, long, value_name = "TEXT")]
+    pub query: Option<String>,
+
+    /// Attach an image file (repeatable)
+    #[arg(long, value_name = "FILE")]
+    pub image: Vec<PathBuf>,
+
+    /// Only the answer: no notices on stderr but errors
+    #[arg(short = 'Q', long)]
+    pub quiet: bool,
+}

@@ -1,0 +1,197 @@
+//! A model one can ask: an endpoint, a credential and a transport behind the loop's [`Model`] port.
+//!
+//! The way of a request: encode → attach the bound secret → send → split into events → decode → deltas. Each step is a
+//! function of its own elsewhere; this file is the thread through them.
+
+use crate::secret::BoundSecret;
+use crate::transport::{Answer, Call, Transport};
+use crate::wire::{ApiMode, Decoder, End, Target, fault, sse};
+use bytes::Bytes;
+use futures_util::stream::BoxStream;
+use futures_util::{Stream, StreamExt, TryFutureExt};
+use hermes_core::ports::{Card, Model};
+use hermes_types::{Delta, Fault, FaultKind, Request};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// The most of an error answer that is read.
+const ERROR_BODY_CAP: usize = 64 << 10;
+/// The most of an answer that is not a stream.
+const WHOLE_BODY_CAP: usize = 64 << 20;
+
+/// Everything about the receiving end that one request needs.
+#[derive(Debug, Clone)]
+pub struct Endpoint {
+    pub mode: ApiMode,
+    pub target: Target,
+    pub credential: Option<BoundSecret>,
+    /// Headers the person configured for this endpoint; they count as secrets.
+    pub headers: Vec<(String, BoundSecret)>,
+    pub card: Card,
+}
+
+pub struct Voice {
+    endpoint: Endpoint,
+    transport: Arc<dyn Transport>,
+}
+
+impl Voice {
+    pub fn new(endpoint: Endpoint, transport: Arc<dyn Transport>) -> Self {
+        Self { endpoint, transport }
+    }
+
+    fn call(&self, request: &Request) -> Call {
+        let Endpoint { mode, target, credential, headers, .. } = &self.endpoint;
+        let encoded = mode.encode(request, target);
+        let mut call = Call::post(encoded.url, encoded.body);
+        call.headers.push(("content-type".into(), "application/json".into()));
+        call.headers.push(("accept".into(), "text/event-stream".into()));
+        call.headers.extend(encoded.headers.into_iter().map(|(name, value)| (name.to_owned(), value)));
+        call.secret_headers.clone_from(headers);
+        call.credential = credential.clone().map(|secret| (encoded.auth, secret));
+        call
+    }
+}
+
+impl Model for Voice {
+    fn card(&self) -> &Card {
+        &self.endpoint.card
+    }
+
+    fn stream(&self, request: Arc<Request>) -> BoxStream<'static, Result<Delta, Fault>> {
+        let call = self.call(&request);
+        let decoder = self.endpoint.mode.decoder(&self.endpoint.target);
+        let sending = self.transport.send(call);
+        let opening = async move {
+            let answer = sending.await?;
+            if (200..300).contains(&answer.status) { speech(answer, decoder) } else { Err(refusal(answer).await) }
+        };
+        opening.try_flatten_stream().boxed()
+    }
+}
+
+async fn refusal(answer: Answer) -> Fault {
+    let (status, headers) = (answer.status, answer.headers.clone());
+    // An error answer whose body breaks off still has its status to tell.
+    let body = answer.read(ERROR_BODY_CAP).await.unwrap_or_default();
+    fault::from_response(status, &headers, &body)
+}
+
+/// The deltas of a successful answer.
+fn speech(
+    answer: Answer,
+    decoder: Box<dyn Decoder>,
+) -> Result<impl Stream<Item = Result<Delta, Fault>> + Send + 'static, Fault> {
+    let framing = Framing::of(answer.header("content-type"))?;
+    let speech = Speech { body: answer.body, framing, decoder: Some(decoder), ready: VecDeque::new() };
+    Ok(futures_util::stream::unfold(speech, |mut speech| async move {
+        let next = speech.next().await?;
+        Some((next, speech))
+    }))
+}
+
+/// How the bytes of an answer are divided into events.
+enum Framing {
+    Events(sse::Parser),
+    /// One JSON object: some servers do not stream, whatever they are asked.
+    Whole(Vec<u8>),
+}
+
+impl Framing {
+    fn of(content_type: Option<&str>) -> Result<Self, Fault> {
+        let kind = content_type.unwrap_or_default().to_ascii_lowercase();
+        if kind.contains("text/html") {
+            let message = "the endpoint answered with a web page instead of a model's answer; check the base URL";
+            return Err(Fault::new(FaultKind::Malformed, message));
+        }
+        let whole = kind.contains("json") && !kind.contains("event-stream") && !kind.contains("ndjson");
+        Ok(if whole { Self::Whole(Vec::new()) } else { Self::Events(sse::Parser::default()) })
+    }
+}
+
+struct Speech {
+    body: BoxStream<'static, Result<Bytes, Fault>>,
+    framing: Framing,
+    /// Taken when the answer is complete.
+    decoder: Option<Box<dyn Decoder>>,
+    ready: VecDeque<Delta>,
+}
+
+impl Speech {
+    async fn next(&mut self) -> Option<Result<Delta, Fault>> {
+        loop {
+            if let Some(delta) = self.ready.pop_front() {
+                return Some(Ok(delta));
+            }
+            self.decoder.as_ref()?;
+            let step = match self.body.next().await {
+                Some(Ok(chunk)) => self.take_in(&chunk),
+                Some(Err(lost)) => self.close(End::Cut, Some(lost)),
+                None => self.close(End::Whole, None),
+            };
+            if let Err(fault) = step {
+                self.decoder = None;
+                return Some(Err(fault));
+            }
+        }
+    }
+
+    fn take_in(&mut self, chunk: &[u8]) -> Result<(), Fault> {
+        let (Some(decoder), framing) = (self.decoder.as_mut(), &mut self.framing) else { return Ok(()) };
+        let mut out = Vec::new();
+        match framing {
+            Framing::Events(parser) => parser.push(chunk, |event| decoder.event(event, &mut out).map_err(Broken::Fault))?,
+            Framing::Whole(bytes) if bytes.len() + chunk.len() > WHOLE_BODY_CAP => {
+                return Err(Fault::new(FaultKind::Malformed, "the answer is larger than 64 MiB"));
+            }
+            Framing::Whole(bytes) => bytes.extend_from_slice(chunk),
+        }
+        // Bytes came, even if they complete nothing: the peer is alive.
+        if out.is_empty() {
+            out.push(Delta::Alive);
+        }
+        self.ready.extend(out);
+        Ok(())
+    }
+
+    /// The bytes are over. A connection that broke before anything was said is reported as what broke it.
+    fn close(&mut self, end: End, lost: Option<Fault>) -> Result<(), Fault> {
+        let Some(mut decoder) = self.decoder.take() else { return Ok(()) };
+        let mut out = Vec::new();
+        match std::mem::replace(&mut self.framing, Framing::Whole(Vec::new())) {
+            Framing::Events(parser) => parser.finish(|event| decoder.event(event, &mut out).map_err(Broken::Fault))?,
+            Framing::Whole(bytes) => {
+                let data = String::from_utf8_lossy(&bytes);
+                decoder.event(sse::Event { name: "", data: &data }, &mut out)?;
+            }
+        }
+        self.ready.extend(out);
+        let reply = decoder.finish(end).map_err(|fault| match lost {
+            Some(lost) if fault.kind == FaultKind::EmptyStream => lost,
+            _ => fault,
+        })?;
+        self.ready.push_back(Delta::Done(Box::new(reply)));
+        Ok(())
+    }
+}
+
+/// What stops the parser: its own cap, or a fault the server announced.
+enum Broken {
+    Sse(sse::SseFault),
+    Fault(Fault),
+}
+
+impl From<sse::SseFault> for Broken {
+    fn from(fault: sse::SseFault) -> Self {
+        Self::Sse(fault)
+    }
+}
+
+impl From<Broken> for Fault {
+    fn from(broken: Broken) -> Self {
+        match broken {
+            Broken::Sse(fault) => Self::new(FaultKind::Malformed, fault.to_string()),
+            Broken::Fault(fault) => fault,
+        }
+    }
+}
