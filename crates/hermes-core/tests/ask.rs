@@ -1,0 +1,320 @@
+//! Recovery as a conversation meets it: models that fail in scripted ways, a switchboard with spare keys and fallbacks,
+//! and a clock that obeys.
+
+use futures_util::future::BoxFuture;
+use futures_util::stream::{self, BoxStream};
+use futures_util::{FutureExt, StreamExt};
+use hermes_core::ask::{Line, Manner, Ports, ask};
+use hermes_core::clock::Clock;
+use hermes_core::ports::{Card, Model, Switchboard};
+use hermes_core::stop::Stop;
+use hermes_testkit::FakeClock;
+use hermes_types::{
+    Assistant, Concession, Delta, Event, Fault, FaultKind, Message, Notice, Reply, Request, StopReason,
+};
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// What a scripted model does with one request.
+#[derive(Clone)]
+enum Turn {
+    Answer(&'static str),
+    /// Some text, then the connection breaks.
+    BreaksOff(&'static str),
+    Fails(Fault),
+    Silent,
+}
+
+struct Scripted {
+    card: Card,
+    turns: Arc<Mutex<VecDeque<Turn>>>,
+    seen: Arc<Mutex<Vec<Request>>>,
+}
+
+impl Model for Scripted {
+    fn card(&self) -> &Card {
+        &self.card
+    }
+
+    fn stream(&self, request: Arc<Request>) -> BoxStream<'static, Result<Delta, Fault>> {
+        self.seen.lock().unwrap().push((*request).clone());
+        let turn = self.turns.lock().unwrap().pop_front().expect("an unexpected request");
+        match turn {
+            Turn::Answer(text) => stream::iter([Ok(Delta::Text(text.into())), Ok(done(text, false))]).boxed(),
+            Turn::BreaksOff(text) => stream::iter([Ok(Delta::Text(text.into())), Ok(done(text, true))]).boxed(),
+            Turn::Fails(fault) => stream::iter([Err(fault)]).boxed(),
+            Turn::Silent => stream::pending().boxed(),
+        }
+    }
+}
+
+fn done(text: &str, cut_off: bool) -> Delta {
+    let finish_reason = Some(if cut_off { StopReason::Length } else { StopReason::Stop });
+    let message = Assistant { content: Some(text.into()), finish_reason, ..Assistant::default() };
+    Delta::Done(Box::new(Reply { message, cut_off, ..Reply::default() }))
+}
+
+/// A chain of providers; each has a number of keys and perhaps a login that can be renewed.
+struct Board {
+    places: Vec<Place>,
+    log: Mutex<Vec<String>>,
+}
+
+struct Place {
+    provider: &'static str,
+    turns: Arc<Mutex<VecDeque<Turn>>>,
+    seen: Arc<Mutex<Vec<Request>>>,
+    spare_keys: Mutex<u32>,
+    renewable: bool,
+    usable: bool,
+}
+
+fn place(provider: &'static str, turns: impl IntoIterator<Item = Turn>) -> Place {
+    Place {
+        provider,
+        turns: Arc::new(Mutex::new(turns.into_iter().collect())),
+        seen: Arc::default(),
+        spare_keys: Mutex::new(0),
+        renewable: false,
+        usable: true,
+    }
+}
+
+impl Board {
+    fn new(places: impl IntoIterator<Item = Place>) -> Self {
+        Self { places: places.into_iter().collect(), log: Mutex::default() }
+    }
+
+    fn model(&self, at: usize) -> Arc<dyn Model> {
+        let place = &self.places[at];
+        Arc::new(Scripted {
+            card: Card {
+                provider: place.provider.into(),
+                model: format!("{}-model", place.provider),
+                context_window: 8192,
+                stale_after: Duration::from_secs(180),
+                give_up_after: Duration::from_secs(1800),
+            },
+            turns: place.turns.clone(),
+            seen: place.seen.clone(),
+        })
+    }
+
+    fn note(&self, text: String) {
+        self.log.lock().unwrap().push(text);
+    }
+
+    fn log(&self) -> Vec<String> {
+        self.log.lock().unwrap().clone()
+    }
+}
+
+impl Switchboard for Board {
+    fn open(&self, at: usize) -> BoxFuture<'_, Result<Option<Arc<dyn Model>>, Fault>> {
+        let opened = match self.places.get(at) {
+            None => Ok(None),
+            Some(place) if !place.usable => Err(Fault::new(FaultKind::Auth, format!("{} has no key", place.provider))),
+            Some(place) => {
+                self.note(format!("open {}", place.provider));
+                Ok(Some(self.model(at)))
+            }
+        };
+        std::future::ready(opened).boxed()
+    }
+
+    fn refresh<'a>(&'a self, at: usize, _: &'a Fault) -> BoxFuture<'a, Result<Option<Arc<dyn Model>>, Fault>> {
+        let renewed = self.places[at].renewable.then(|| {
+            self.note(format!("refresh {}", self.places[at].provider));
+            self.model(at)
+        });
+        std::future::ready(Ok(renewed)).boxed()
+    }
+
+    fn rotate<'a>(&'a self, at: usize, fault: &'a Fault) -> BoxFuture<'a, Option<Arc<dyn Model>>> {
+        let mut spare = self.places[at].spare_keys.lock().unwrap();
+        let rotated = (*spare > 0).then(|| {
+            *spare -= 1;
+            self.note(format!("rotate {} after {:?}", self.places[at].provider, fault.kind));
+            self.model(at)
+        });
+        std::future::ready(rotated).boxed()
+    }
+
+    fn succeeded(&self, at: usize) {
+        self.note(format!("succeeded {}", self.places[at].provider));
+    }
+}
+
+struct Stage {
+    board: Board,
+    clock: FakeClock,
+    events: Mutex<Vec<Event>>,
+    line: tokio::sync::Mutex<Line>,
+}
+
+impl Stage {
+    fn new(places: impl IntoIterator<Item = Place>) -> Self {
+        Self { board: Board::new(places), clock: FakeClock::new(), events: Mutex::default(), line: Default::default() }
+    }
+
+    async fn ask(&self) -> Result<String, Fault> {
+        self.ask_as(Manner { retries: 3, live: false, seed: 7 }, &Stop::new()).await
+    }
+
+    async fn ask_as(&self, manner: Manner, stop: &Stop) -> Result<String, Fault> {
+        let hear = |event| self.events.lock().unwrap().push(event);
+        let ports = Ports { switchboard: &self.board, clock: &self.clock, listener: &hear };
+        let request = Request::new("", [Message::user("hi")]);
+        let mut line = self.line.lock().await;
+        line.begin_turn(self.clock.elapsed());
+        ask(request, &mut line, manner, &ports, stop).await.map(|reply| reply.text())
+    }
+
+    fn notices(&self) -> Vec<Notice> {
+        let events = self.events.lock().unwrap();
+        events
+            .iter()
+            .filter_map(|event| match event {
+                Event::Notice { notice } => Some(notice.clone()),
+                _ => None,
+            })
+            .collect()
+    }
+}
+
+fn fails(kind: FaultKind) -> Turn {
+    Turn::Fails(Fault::new(kind, "scripted"))
+}
+
+#[tokio::test]
+async fn a_hiccup_is_tried_again_and_told() {
+    let stage = Stage::new([place("a", [fails(FaultKind::ServerError), Turn::Answer("hello")])]);
+    assert_eq!(stage.ask().await.as_deref(), Ok("hello"));
+    assert_eq!(stage.board.log(), ["open a", "succeeded a"]);
+    assert!(matches!(&stage.notices()[..], [Notice::Retrying { attempt: 1, kind: FaultKind::ServerError, .. }]));
+    let waited = stage.clock.elapsed();
+    assert!((250..=375).contains(&waited.as_millis()), "{waited:?}");
+}
+
+#[tokio::test]
+async fn a_refused_login_is_renewed_then_another_key_then_another_provider() {
+    let mut first = place("a", std::iter::repeat_n(fails(FaultKind::Auth), 4));
+    first.renewable = true;
+    *first.spare_keys.lock().unwrap() = 1;
+    let stage = Stage::new([first, place("b", [Turn::Answer("from b")])]);
+    assert_eq!(stage.ask().await.as_deref(), Ok("from b"));
+    assert_eq!(
+        stage.board.log(),
+        ["open a", "refresh a", "refresh a", "rotate a after Auth", "open b", "succeeded b"]
+    );
+    assert!(stage.clock.pauses().is_empty(), "nothing here is mended by waiting");
+}
+
+#[tokio::test]
+async fn a_limited_key_gets_a_second_chance_before_the_next_key() {
+    let first = place("a", [fails(FaultKind::RateLimit), fails(FaultKind::RateLimit), Turn::Answer("second key")]);
+    *first.spare_keys.lock().unwrap() = 1;
+    let stage = Stage::new([first]);
+    assert_eq!(stage.ask().await.as_deref(), Ok("second key"));
+    assert_eq!(stage.board.log(), ["open a", "rotate a after RateLimit", "succeeded a"]);
+    assert_eq!(stage.clock.pauses().len(), 1);
+}
+
+#[tokio::test]
+async fn fallback_lasts_a_turn_and_the_choice_of_the_person_comes_back() {
+    let stage = Stage::new([
+        place("a", [fails(FaultKind::ModelNotFound), Turn::Answer("a again")]),
+        place("b", [Turn::Answer("b")]),
+    ]);
+    assert_eq!(stage.ask().await.as_deref(), Ok("b"));
+    assert_eq!(stage.ask().await.as_deref(), Ok("a again"));
+    let second = stage.board.places[1].seen.lock().unwrap()[0].clone();
+    assert_eq!(second.model, "b-model", "the fallback is asked for its own model");
+}
+
+#[tokio::test]
+async fn a_choice_that_ran_out_of_quota_rests_for_a_minute() {
+    let stage = Stage::new([
+        place("a", [fails(FaultKind::Billing), Turn::Answer("a again")]),
+        place("b", [Turn::Answer("b1"), Turn::Answer("b2")]),
+    ]);
+    assert_eq!(stage.ask().await.as_deref(), Ok("b1"));
+    stage.clock.advance(Duration::from_secs(59));
+    assert_eq!(stage.ask().await.as_deref(), Ok("b2"));
+    stage.clock.advance(Duration::from_secs(1));
+    assert_eq!(stage.ask().await.as_deref(), Ok("a again"));
+}
+
+#[tokio::test]
+async fn places_without_a_credential_are_passed_over_and_the_first_reason_is_kept() {
+    let unusable = |provider| Place { usable: false, ..place(provider, []) };
+    let stage = Stage::new([unusable("a"), unusable("b"), place("c", [Turn::Answer("c")])]);
+    assert_eq!(stage.ask().await.as_deref(), Ok("c"));
+
+    let stage = Stage::new([unusable("a"), unusable("b")]);
+    assert_eq!(stage.ask().await.unwrap_err().message, "a has no key");
+}
+
+#[tokio::test]
+async fn what_a_provider_refuses_is_left_out_once() {
+    let refused = FaultKind::Refused(Concession::Temperature);
+    let stage = Stage::new([place("a", [fails(refused), Turn::Answer("fine")])]);
+    assert_eq!(stage.ask().await.as_deref(), Ok("fine"));
+    let seen = stage.board.places[0].seen.lock().unwrap();
+    let conceded: Vec<bool> = seen.iter().map(|request| request.concedes(Concession::Temperature)).collect();
+    assert_eq!(conceded, [false, true]);
+    drop(seen);
+
+    let stubborn = Stage::new([place("a", [fails(refused), fails(refused)])]);
+    assert_eq!(stubborn.ask().await.unwrap_err().kind, refused);
+}
+
+#[tokio::test]
+async fn a_broken_answer_is_begun_again_unless_a_person_already_reads_it() {
+    let broken = || Stage::new([place("a", [Turn::BreaksOff("Once upon"), Turn::Answer("Once upon a time.")])]);
+    assert_eq!(broken().ask().await.as_deref(), Ok("Once upon a time."));
+
+    let live = Manner { retries: 3, live: true, seed: 7 };
+    assert_eq!(broken().ask_as(live, &Stop::new()).await.as_deref(), Ok("Once upon"));
+}
+
+#[tokio::test]
+async fn silence_is_told_and_then_counts_as_dead() {
+    let stage = Arc::new(Stage::new([place("a", [Turn::Silent, Turn::Answer("awake")])]));
+    let asking = tokio::spawn({
+        let stage = stage.clone();
+        async move { stage.ask().await }
+    });
+    while !asking.is_finished() {
+        tokio::task::yield_now().await;
+        stage.clock.ring_next();
+    }
+    assert_eq!(asking.await.unwrap().as_deref(), Ok("awake"));
+    let waited: Vec<u64> = stage
+        .notices()
+        .into_iter()
+        .filter_map(|notice| match notice {
+            Notice::Waiting { seconds } => Some(seconds),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(waited.first(), Some(&2));
+    assert!(waited.iter().all(|seconds| *seconds < 180), "{waited:?}");
+    assert!(stage.clock.elapsed() >= Duration::from_secs(180));
+}
+
+/// Every wait of a call ends when somebody stops it: while a model is silent, and during the pause before a retry.
+#[tokio::test]
+async fn an_interrupt_ends_every_wait() {
+    for turn in [Turn::Silent, fails(FaultKind::Overloaded)] {
+        let stage = Stage::new([place("a", [turn])]);
+        let stop = Stop::new();
+        let manner = Manner { retries: 3, live: false, seed: 7 };
+        let asking = stage.ask_as(manner, &stop);
+        tokio::pin!(asking);
+        assert!(futures_util::poll!(asking.as_mut()).is_pending());
+        stop.stop();
+        assert_eq!(asking.await.unwrap_err().kind, FaultKind::Interrupted);
+    }
+}
