@@ -7,6 +7,7 @@
 
 pub mod anthropic;
 pub mod chat;
+pub mod fault;
 pub mod responses;
 pub mod sse;
 
