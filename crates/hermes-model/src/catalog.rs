@@ -75,12 +75,7 @@ pub async fn find_local(
     join_all(asked).await.into_iter().flatten().next()
 }
 
-async fn fetch(
-    call: Call,
-    transport: &dyn Transport,
-    clock: &dyn Clock,
-    limit: Duration,
-) -> Result<Value, Fault> {
+async fn fetch(call: Call, transport: &dyn Transport, clock: &dyn Clock, limit: Duration) -> Result<Value, Fault> {
     let asking = Box::pin(async {
         let answer = transport.send(call).await?;
         let (status, headers) = (answer.status, answer.headers.clone());

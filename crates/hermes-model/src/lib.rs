@@ -4,9 +4,11 @@
 //! are pure; only [`http`] and [`auth`] touch the world.
 
 pub mod auth;
+pub mod catalog;
 pub mod http;
 pub mod provider;
 pub mod resolve;
 pub mod secret;
 pub mod transport;
+pub mod voice;
 pub mod wire;

@@ -140,7 +140,9 @@ impl Speech {
         let (Some(decoder), framing) = (self.decoder.as_mut(), &mut self.framing) else { return Ok(()) };
         let mut out = Vec::new();
         match framing {
-            Framing::Events(parser) => parser.push(chunk, |event| decoder.event(event, &mut out).map_err(Broken::Fault))?,
+            Framing::Events(parser) => {
+                parser.push(chunk, |event| decoder.event(event, &mut out).map_err(Broken::Fault))?
+            }
             Framing::Whole(bytes) if bytes.len() + chunk.len() > WHOLE_BODY_CAP => {
                 return Err(Fault::new(FaultKind::Malformed, "the answer is larger than 64 MiB"));
             }
