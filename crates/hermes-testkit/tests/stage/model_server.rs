@@ -1,9 +1,6 @@
 //! The scripted server answers as the vendors do and misbehaves as told.
-#![allow(clippy::expect_used, clippy::indexing_slicing, reason = "a test that is surprised may panic")]
 
-mod common;
-
-use common::{Client, Ending, post};
+use crate::client::{Client, Ending, post};
 use hermes_core::clock::Clock;
 use hermes_testkit::{FakeClock, ModelServer, Move, gateway_entry, golden};
 use hermes_types::{StopReason, Usage, Usd};
