@@ -1,0 +1,6 @@
+//! The stage rehearses itself: with a client that hides nothing, every move, check and login is looked at from outside.
+#![allow(clippy::expect_used, clippy::indexing_slicing, reason = "a test that is surprised may panic")]
+
+mod checks;
+mod client;
+mod model_server;
