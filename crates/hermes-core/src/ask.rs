@@ -71,10 +71,7 @@ pub async fn ask(
         request.model.clone_from(&model.card().model);
         request.concessions.clone_from(&tries.conceded);
         let fault = match attempt(&*model, Arc::new(request.clone()), manner, ports, stop).await {
-            Ok(reply) => {
-                ports.switchboard.succeeded(line.place);
-                return Ok(reply);
-            }
+            Ok(reply) => return Ok(reply),
             Err(fault) => fault,
         };
         tries.attempts += 1;

@@ -38,9 +38,6 @@ pub trait Switchboard: Send + Sync {
 
     /// The same model with another credential of its pool; the current one rests as the fault demands.
     fn rotate<'a>(&'a self, place: usize, fault: &'a Fault) -> BoxFuture<'a, Option<Arc<dyn Model>>>;
-
-    /// The call at this place went well (counts uses, clears cooldowns).
-    fn succeeded(&self, place: usize);
 }
 
 /// Hears every event of a turn, in order. Must not block.

@@ -140,10 +140,6 @@ impl Switchboard for Board {
         });
         std::future::ready(rotated).boxed()
     }
-
-    fn succeeded(&self, at: usize) {
-        self.note(format!("succeeded {}", self.places[at].provider));
-    }
 }
 
 struct Stage {
@@ -191,7 +187,7 @@ fn fails(kind: FaultKind) -> Turn {
 async fn a_hiccup_is_tried_again_and_told() {
     let stage = Stage::new([place("a", [fails(FaultKind::ServerError), Turn::Answer("hello")])]);
     assert_eq!(stage.ask().await.as_deref(), Ok("hello"));
-    assert_eq!(stage.board.log(), ["open a", "succeeded a"]);
+    assert_eq!(stage.board.log(), ["open a"]);
     assert!(matches!(&stage.notices()[..], [Notice::Retrying { attempt: 1, kind: FaultKind::ServerError, .. }]));
     let waited = stage.clock.elapsed();
     assert!((250..=375).contains(&waited.as_millis()), "{waited:?}");
@@ -204,10 +200,7 @@ async fn a_refused_login_is_renewed_then_another_key_then_another_provider() {
     *first.spare_keys.lock().unwrap() = 1;
     let stage = Stage::new([first, place("b", [Turn::Answer("from b")])]);
     assert_eq!(stage.ask().await.as_deref(), Ok("from b"));
-    assert_eq!(
-        stage.board.log(),
-        ["open a", "refresh a", "refresh a", "rotate a after Auth", "open b", "succeeded b"]
-    );
+    assert_eq!(stage.board.log(), ["open a", "refresh a", "refresh a", "rotate a after Auth", "open b"]);
     assert!(stage.clock.pauses().is_empty(), "nothing here is mended by waiting");
 }
 
@@ -217,7 +210,7 @@ async fn a_limited_key_gets_a_second_chance_before_the_next_key() {
     *first.spare_keys.lock().unwrap() = 1;
     let stage = Stage::new([first]);
     assert_eq!(stage.ask().await.as_deref(), Ok("second key"));
-    assert_eq!(stage.board.log(), ["open a", "rotate a after RateLimit", "succeeded a"]);
+    assert_eq!(stage.board.log(), ["open a", "rotate a after RateLimit"]);
     assert_eq!(stage.clock.pauses().len(), 1);
 }
 

@@ -68,8 +68,6 @@ impl Switchboard for DemoBoard {
     fn rotate<'a>(&'a self, _: usize, _: &'a Fault) -> BoxFuture<'a, Option<Arc<dyn Model>>> {
         std::future::ready(None).boxed()
     }
-
-    fn succeeded(&self, _: usize) {}
 }
 
 fn endpoint() -> Result<Endpoint, Fault> {
