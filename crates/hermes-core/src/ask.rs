@@ -109,7 +109,7 @@ async fn attempt(
     stop: &Stop,
 ) -> Result<Reply, Fault> {
     let card = model.card();
-    let limits = Limits { stale_after: card.stale_after, give_up_after: card.give_up_after };
+    let limits = Limits { stale_after: model.stale_after(&request), give_up_after: card.give_up_after };
     let mut deltas = std::pin::pin!(watch(model.stream(request), limits, ports.clock, ports.listener));
     let mut shown = false;
     loop {

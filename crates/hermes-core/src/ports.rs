@@ -10,6 +10,11 @@ use std::time::Duration;
 pub trait Model: Send + Sync {
     fn card(&self) -> &Card;
 
+    /// The silence to tolerate for this request; a long prompt takes longer to read.
+    fn stale_after(&self, _request: &Request) -> Duration {
+        self.card().stale_after
+    }
+
     /// The only way to ask. The stream ends with [`Delta::Done`] or a fault; dropping it hangs up.
     fn stream(&self, request: Arc<Request>) -> BoxStream<'static, Result<Delta, Fault>>;
 }
