@@ -32,7 +32,9 @@ fn pair_calls(turns: Vec<Turn<'_>>) -> Vec<Turn<'_>> {
         match turn.side {
             Side::User => paired.push(turn),
             Side::Tools => {
+                let marker = turn.blocks.iter().find_map(Block::marker);
                 turn.blocks = vec![Block::text("(tool result removed)")];
+                mark(&mut turn.blocks, marker);
                 paired.push(turn);
             }
             Side::Assistant => {

@@ -206,20 +206,60 @@ fn a_history_of_another_provider_is_made_valid() {
 #[test]
 fn markers_survive_the_block_they_were_put_on() {
     let marker = json!({"type": "ephemeral"});
+    let result = |id: &str| json!({"role": "tool", "tool_call_id": id, "content": "out", "cache_control": marker});
     let history = [
-        read_message(json!({"role": "user", "content": [
-            {"type": "text", "text": "kept"}, {"type": "text", "text": " ", "cache_control": marker}]})),
-        read_message(json!({"role": "assistant", "content": "text", "cache_control": marker,
-            "tool_calls": [call_json("lost", "f", "{}")]})),
-        read_message(json!({"role": "tool", "tool_call_id": "x", "content": "y"})),
+        json!({"role": "user", "content": [
+            {"type": "text", "text": "kept"}, {"type": "text", "text": " ", "cache_control": marker}]}),
+        json!({"role": "assistant", "content": "text", "cache_control": marker,
+            "tool_calls": [call_json("lost", "f", "{}")]}),
+        result("of nobody"),
+        json!({"role": "assistant", "content": null, "tool_calls": [call_json("a", "f", "{}")]}),
+        json!({"role": "tool", "tool_call_id": "a", "content": "out"}),
+        result("of nobody either"),
+        json!({"role": "user", "content": "again"}),
+        result("too late"),
     ];
     let marked = |words: &str| json!({"type": "text", "text": words, "cache_control": marker});
     assert_eq!(
-        sent(history, NATIVE),
+        sent(history.map(read_message), NATIVE),
         json!([
             {"role": "user", "content": [marked("kept")]},
             {"role": "assistant", "content": [marked("text")]},
-            {"role": "user", "content": [text("(tool result removed)")]},
+            {"role": "user", "content": [marked("(tool result removed)")]},
+            {"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "f", "input": {}}]},
+            {"role": "user", "content": [
+                {"type": "tool_result", "tool_use_id": "a", "content": "out", "cache_control": marker},
+                text("again"),
+                marked("(tool result removed)")]},
+        ])
+    );
+}
+
+#[test]
+fn two_assistant_turns_in_a_row_become_one_and_only_the_first_may_think() {
+    let thought = |words: &str, calls: Value| {
+        read_message(json!({"role": "assistant", "content": words, "tool_calls": calls,
+            "reasoning_details": [{"type": "thinking", "thinking": format!("about {words}"), "signature": "s"}]}))
+    };
+    let first = || thought("one", json!([]));
+    let signed = json!({"type": "thinking", "thinking": "about one", "signature": "s"});
+    let whole = [Message::user("q"), first(), thought("two", json!([]))];
+    assert_eq!(sent(whole, NATIVE)[1]["content"], json!([signed, text("one"), text("two")]));
+
+    let lost = [Message::user("q"), first(), thought("two", json!([call_json("lost", "f", "{}")]))];
+    assert_eq!(sent(lost, NATIVE)[1]["content"], json!([text("about one"), text("one"), text("two")]));
+}
+
+#[test]
+fn arguments_with_a_slip_are_sent_as_they_were_understood() {
+    let assistant = read_message(json!({"role": "assistant", "content": null,
+        "tool_calls": [call_json("a", "f", "{'deep': True,}"), call_json("b", "f", "[1]")]}));
+    let history = [Message::user("q"), assistant, tool("a", "1"), tool("b", "2")];
+    assert_eq!(
+        sent(history, NATIVE)[1]["content"],
+        json!([
+            {"type": "tool_use", "id": "a", "name": "f", "input": {"deep": true}},
+            {"type": "tool_use", "id": "b", "name": "f", "input": {}},
         ])
     );
 }
