@@ -6,7 +6,7 @@ use super::thinking::{self, Policy};
 use super::translate::{self, Accepts, Side, Turn};
 use hermes_types::Message;
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Tool results that keep their images; older ones cost more than they tell.
@@ -25,14 +25,16 @@ pub(super) fn conversation(messages: &[Arc<Message>], accepts: Accepts, policy: 
 
 /// Keeps the calls that the next message answers and the results that answer them. A turn that loses a call is altered.
 fn pair_calls(turns: Vec<Turn<'_>>) -> Vec<Turn<'_>> {
-    let mut taken = HashSet::new();
+    let mut taken = Taken::new();
     let mut paired = Vec::with_capacity(turns.len());
     let mut turns = turns.into_iter().peekable();
     while let Some(mut turn) = turns.next() {
         match turn.side {
             Side::User => paired.push(turn),
             Side::Tools => {
+                let marker = turn.blocks.iter().find_map(Block::marker);
                 turn.blocks = vec![Block::text("(tool result removed)")];
+                mark(&mut turn.blocks, marker);
                 paired.push(turn);
             }
             Side::Assistant => {
@@ -48,7 +50,7 @@ fn pair_calls(turns: Vec<Turn<'_>>) -> Vec<Turn<'_>> {
 
 /// Pairs one turn with its results, which come back in the order of the calls. Ids must be unique in a whole
 /// conversation, but histories of other providers repeat them: the second use of an id gets a number.
-fn pair<'a>(turn: &mut Turn<'a>, results: Option<&mut Turn<'a>>, taken: &mut HashSet<Cow<'a, str>>) {
+fn pair<'a>(turn: &mut Turn<'a>, results: Option<&mut Turn<'a>>, taken: &mut Taken<'a>) {
     let mut unclaimed = Vec::new();
     let mut results = results.map(|results| {
         unclaimed = std::mem::take(&mut results.blocks);
@@ -81,11 +83,18 @@ fn pair<'a>(turn: &mut Turn<'a>, results: Option<&mut Turn<'a>>, taken: &mut Has
     }
 }
 
-fn unique<'a>(id: &Cow<'a, str>, taken: &mut HashSet<Cow<'a, str>>) -> Cow<'a, str> {
-    let numbered = (2..).map(|n: usize| Cow::Owned(format!("{id}_{n}")));
-    let free = std::iter::once(id.clone()).chain(numbered).find(|candidate| !taken.contains(candidate));
-    let free = free.unwrap_or_else(|| id.clone());
-    taken.insert(free.clone());
+/// The ids in use, and the number each was last extended with.
+type Taken<'a> = HashMap<Cow<'a, str>, usize>;
+
+fn unique<'a>(id: &Cow<'a, str>, taken: &mut Taken<'a>) -> Cow<'a, str> {
+    let mut number = taken.get(id).copied().unwrap_or(1);
+    let mut free = id.clone();
+    while taken.contains_key(&free) {
+        number += 1;
+        free = Cow::Owned(format!("{id}_{number}"));
+    }
+    taken.insert(free.clone(), 1);
+    taken.insert(id.clone(), number);
     free
 }
 

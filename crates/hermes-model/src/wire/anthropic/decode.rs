@@ -52,17 +52,25 @@ impl Decoder for AnthropicDecoder {
 /// The part of a frequent event that matters, borrowed from it.
 #[derive(Deserialize)]
 struct Frame<'a> {
-    #[serde(borrow, rename = "type")]
+    #[serde(borrow, default, rename = "type")]
     kind: Cow<'a, str>,
     #[serde(default)]
     index: u64,
     #[serde(borrow)]
-    delta: Piece<'a>,
+    delta: BlockDelta<'a>,
+}
+
+impl Frame<'_> {
+    /// By the type in the data; servers that leave it out name the event.
+    fn is_block_delta(&self, name: &str) -> bool {
+        let kind = if self.kind.is_empty() { name } else { &*self.kind };
+        kind == "content_block_delta"
+    }
 }
 
 /// Flat on purpose: a tagged enum would be buffered before it is read.
 #[derive(Deserialize)]
-struct Piece<'a> {
+struct BlockDelta<'a> {
     #[serde(borrow, rename = "type")]
     kind: Cow<'a, str>,
     #[serde(borrow, default)]
@@ -75,7 +83,7 @@ struct Piece<'a> {
     signature: Cow<'a, str>,
 }
 
-impl<'a> Piece<'a> {
+impl<'a> BlockDelta<'a> {
     fn fragment(&'a self) -> Option<Fragment<'a>> {
         match &*self.kind {
             "text_delta" => Some(Fragment::Text(&self.text)),
@@ -98,7 +106,7 @@ impl AnthropicDecoder {
             return Ok(());
         }
         if let Ok(frame) = serde_json::from_str::<Frame<'_>>(event.data)
-            && frame.kind == "content_block_delta"
+            && frame.is_block_delta(event.name)
             && let Some(fragment) = frame.delta.fragment()
         {
             self.answer.append(frame.index, fragment, out);

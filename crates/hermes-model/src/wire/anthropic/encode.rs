@@ -119,7 +119,7 @@ fn temperature(request: &Request, target: &Target, thinking: Thinking, generatio
         _ if refused || generation == Generation::Later => None,
         Thinking::Adaptive(_) => None,
         Thinking::Budget(_) => Some(1.into()),
-        Thinking::Unset => request.temperature.map(Value::from),
+        Thinking::Unset => request.temperature.filter(|value| value.is_finite()).map(Value::from),
     }
 }
 

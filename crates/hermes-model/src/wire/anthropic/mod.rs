@@ -1,9 +1,9 @@
 //! The Anthropic Messages protocol: what Claude speaks natively, and what MiniMax, Kimi, DeepSeek and proxies imitate.
 //!
-//! The way of a request through the files: [`endpoint`] knows where it goes and under which headers, [`model`] and
-//! [`effort`] fill in the settings, [`translate`] turns each message into blocks, [`arrange`] makes a valid conversation
-//! of them, [`thinking`] decides which reasoning may be shown again, [`encode`] writes the bytes. The way back is
-//! [`decode`] (events) and [`answer`] (the reply they add up to).
+//! The way of a request through the files: `endpoint` knows where it goes and under which headers, `model` and
+//! `effort` fill in the settings, `translate` turns each message into blocks, `arrange` makes a valid conversation
+//! of them, `thinking` decides which reasoning may be shown again, `encode` writes the bytes. The way back is
+//! `decode` (events) and `answer` (the reply they add up to).
 //!
 //! The body ends with tools, system and messages, in that order, so that the bytes of a longer conversation begin with
 //! the bytes of the shorter one. Two rules of the protocol move bytes that were sent before, and nothing else does:

@@ -65,19 +65,17 @@ pub(super) fn system(messages: &[Arc<Message>]) -> Option<Output<'_>> {
         Message::System(message) => Some(message),
         _ => None,
     })?;
-    if message.content.is_blank() {
-        return None;
-    }
     let marker = marker_of(Some(&message.content), &message.extra);
     if marker.is_none() {
-        return Some(Output::Text(joined(&message.content)));
+        return Some(joined(&message.content)).filter(|text| !text.trim().is_empty()).map(Output::Text);
     }
     let mut blocks = match &message.content {
         Content::Text(text) => vec![Block::text(text.as_str())],
-        Content::Parts(parts) => parts.iter().filter_map(text_part).filter(|block| !block.is_blank()).collect(),
+        Content::Parts(parts) => parts.iter().filter_map(text_part).collect(),
     };
+    blocks.retain(|block| !block.is_blank());
     mark(&mut blocks, marker);
-    Some(Output::Blocks(blocks))
+    Some(blocks).filter(|blocks| !blocks.is_empty()).map(Output::Blocks)
 }
 
 fn user(message: &Plain, accepts: Accepts) -> Vec<Block<'_>> {
@@ -191,23 +189,15 @@ fn tool_result(message: &ToolResult, accepts: Accepts) -> Block<'_> {
             let line = |part| if is_image(part) { Some(IMAGE_LEFT_OUT) } else { part.text() };
             Output::Text(parts.iter().filter_map(line).collect::<Vec<_>>().join("\n").into())
         }
-        content if content.is_blank() => Output::Text("(no output)".into()),
-        content => Output::Text(joined(content)).or_no_output(),
+        content => {
+            let text = joined(content);
+            Output::Text(if text.trim().is_empty() { "(no output)".into() } else { text })
+        }
     };
     Block::ToolResult {
         tool_use_id: clean(message.tool_call_id.as_str(), "tool_0"),
         content,
         cache_control: marker_of(Some(&message.content), &message.extra),
-    }
-}
-
-impl Output<'_> {
-    /// Parts that are neither text nor image leave nothing to say.
-    fn or_no_output(self) -> Self {
-        match self {
-            Self::Text(text) if text.trim().is_empty() => Self::Text("(no output)".into()),
-            output => output,
-        }
     }
 }
 
