@@ -4,9 +4,9 @@
 //! through a JSON value. Events and block types nobody knows yet are passed over; text that is not JSON where JSON
 //! belongs is a fault, because a fragment lost in silence would change the answer.
 
-use super::super::{Decoder, End, Target, sse};
+use super::super::{Decoder, End, Target, fault, json, sse};
 use super::answer::{Answer, Fragment};
-use hermes_types::{Delta, Fault, FaultKind, Object, Reply, clip};
+use hermes_types::{Delta, Fault, FaultKind, Object, Reply};
 use serde::Deserialize;
 use serde_json::Value;
 use std::borrow::Cow;
@@ -14,8 +14,6 @@ use std::borrow::Cow;
 /// No model writes more than this in one answer.
 const LARGEST_ANSWER: usize = 256 << 20;
 const MOST_BLOCKS: usize = 4_096;
-/// Of a vendor's own words about an error.
-const LONGEST_COMPLAINT: usize = 600;
 
 #[derive(Debug)]
 pub struct AnthropicDecoder {
@@ -23,11 +21,13 @@ pub struct AnthropicDecoder {
     vendor: &'static str,
     answer: Answer,
     bytes: usize,
+    /// `message_stop` was seen.
+    over: bool,
 }
 
 impl AnthropicDecoder {
     pub fn new(target: &Target) -> Self {
-        Self { vendor: target.provider.label, answer: Answer::default(), bytes: 0 }
+        Self { vendor: target.provider.label, answer: Answer::default(), bytes: 0, over: false }
     }
 }
 
@@ -39,6 +39,10 @@ impl Decoder for AnthropicDecoder {
             out.push(Delta::Alive);
         }
         Ok(())
+    }
+
+    fn is_complete(&self) -> bool {
+        self.over
     }
 
     fn finish(self: Box<Self>, _end: End) -> Result<Reply, Fault> {
@@ -112,7 +116,7 @@ impl AnthropicDecoder {
             self.answer.append(frame.index, fragment, out);
             return Ok(());
         }
-        match serde_json::from_str(event.data) {
+        match json::parse(event.data) {
             Ok(Value::Object(object)) => self.rare(event.name, &object, out),
             _ => Err(self.malformed("an event that is not JSON")),
         }
@@ -122,7 +126,7 @@ impl AnthropicDecoder {
         let index = event.get("index").and_then(Value::as_u64).unwrap_or(0);
         let part = |key: &str| event.get(key).and_then(Value::as_object);
         match event.get("type").and_then(Value::as_str).unwrap_or(name) {
-            "error" => return Err(self.announced(event)),
+            "error" => return Err(announced(event)),
             "message_start" => part("message").into_iter().for_each(|message| self.answer.describe(message)),
             "message_delta" => {
                 self.answer.describe(event);
@@ -136,7 +140,8 @@ impl AnthropicDecoder {
                 citation.into_iter().for_each(|citation| self.answer.append(index, Fragment::Citation(citation), out));
             }
             "content_block_stop" => self.answer.close(index),
-            _ if event.get("error").is_some_and(|error| !error.is_null()) => return Err(self.announced(event)),
+            "message_stop" => self.over = true,
+            _ if event.get("error").is_some_and(|error| !error.is_null()) => return Err(announced(event)),
             _ => self.whole(event, out),
         }
         Ok(())
@@ -155,21 +160,9 @@ impl AnthropicDecoder {
     fn malformed(&self, what: &str) -> Fault {
         Fault::new(FaultKind::Malformed, format!("{} sent {what}; try again or choose another provider", self.vendor))
     }
+}
 
-    /// The fault a server announces in the middle of its stream.
-    fn announced(&self, event: &Object) -> Fault {
-        let error = event.get("error");
-        let field = |key: &str| error.and_then(|error| error.get(key)).and_then(Value::as_str);
-        let code = field("type");
-        let kind = match code {
-            Some("overloaded_error") => FaultKind::Overloaded,
-            Some("rate_limit_error") => FaultKind::RateLimit,
-            Some("invalid_request_error") => FaultKind::BadRequest,
-            Some("authentication_error") => FaultKind::Auth,
-            _ => FaultKind::ServerError,
-        };
-        let words = field("message").or_else(|| error.and_then(Value::as_str)).or(code).unwrap_or("no reason given");
-        let message = format!("{} broke off: {}", self.vendor, clip(words, LONGEST_COMPLAINT));
-        Fault { code: code.map(|code| clip(code, 80)), ..Fault::new(kind, message) }
-    }
+/// The fault a server announces in the middle of its stream.
+fn announced(event: &Object) -> Fault {
+    fault::from_error_body(None, &Value::Object(event.clone()))
 }
