@@ -5,3 +5,4 @@
 mod checks;
 mod client;
 mod model_server;
+mod oauth;
