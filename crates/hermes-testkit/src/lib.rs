@@ -18,6 +18,8 @@ mod clock;
 mod golden;
 mod http;
 mod keys;
+mod oauth;
+mod oauth_vendors;
 mod prefix;
 mod render_anthropic;
 mod render_chat;
@@ -25,12 +27,16 @@ mod render_responses;
 mod render_sse;
 mod script;
 mod server;
+mod world;
 
 pub use clock::FakeClock;
 pub use golden::golden;
 pub use http::Received;
+pub use oauth::{OAuthServer, OAuthStep, Vendor};
+pub use oauth_vendors::jwt;
 pub use script::{Move, Script};
 pub use server::{ModelServer, gateway_entry, model_entry};
+pub use world::{Ran, World};
 
 /// 2026-01-02T03:04:05Z in Unix seconds: the day on which every rehearsal begins.
 pub const START: u64 = 1_767_323_045;
