@@ -25,6 +25,8 @@ mod render_anthropic;
 mod render_chat;
 mod render_responses;
 mod render_sse;
+mod say;
+mod scene;
 mod script;
 mod server;
 mod world;

@@ -2,7 +2,7 @@
 //! reason and final counts at the end.
 
 use crate::render_sse::{Cue, SseEvent, pieces};
-use crate::script::{Part, Say, Seal};
+use crate::say::{Part, Say, Seal};
 use hermes_types::{StopReason, Usage};
 use serde_json::{Value, json};
 

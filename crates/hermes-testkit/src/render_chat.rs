@@ -3,7 +3,7 @@
 
 use crate::START;
 use crate::render_sse::{Cue, SseEvent, pieces};
-use crate::script::{Call, Part, Say, Seal};
+use crate::say::{Call, Part, Say, Seal};
 use hermes_types::Usage;
 use serde_json::{Value, json};
 

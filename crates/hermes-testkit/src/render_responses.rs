@@ -3,7 +3,7 @@
 
 use crate::START;
 use crate::render_sse::{Cue, SseEvent, pieces};
-use crate::script::{Part, Say, Seal};
+use crate::say::{Part, Say, Seal};
 use hermes_types::{StopReason, Usage};
 use serde_json::{Value, json};
 

@@ -1,6 +1,7 @@
 //! Events as bytes, and what the three renderers share.
 
-use crate::script::{Call, Framing, Say};
+use crate::say::{Call, Say};
+use crate::script::Framing;
 use bytes::Bytes;
 use serde_json::{Value, json};
 
@@ -150,6 +151,12 @@ impl SseEvent {
         Self { delta: true, ..self }
     }
 
+    /// What a careless server makes of a delta.
+    pub(crate) fn twice_if_delta(self) -> impl Iterator<Item = Self> {
+        let times = if self.delta { 2 } else { 1 };
+        std::iter::repeat_n(self, times)
+    }
+
     /// What a server with a broken serializer sends.
     pub(crate) fn malformed() -> Self {
         Self::text(r#"{"type": "broken", "choices": [{"delta": {"content": "half a"#)
@@ -164,9 +171,7 @@ impl SseEvent {
 /// The events as the bytes of one HTTP chunk each.
 pub(crate) fn lay_out(events: &[SseEvent], framing: &Framing) -> Vec<Bytes> {
     let line_end = if framing.crlf { "\r\n" } else { "\n" };
-    let times = |event: &SseEvent| if framing.duplicate_deltas && event.delta { 2 } else { 1 };
-    let mut chunks: Vec<String> =
-        events.iter().flat_map(|event| std::iter::repeat_n(event.layout(line_end), times(event))).collect();
+    let mut chunks: Vec<String> = events.iter().map(|event| event.layout(line_end)).collect();
     if let Some(first) = chunks.first_mut().filter(|_| framing.bom) {
         first.insert(0, '\u{feff}');
     }

@@ -11,21 +11,13 @@ use crate::clock::FakeClock;
 use crate::http::{After, Handler, Received, Service, Wire};
 use crate::keys::KeyRules;
 use crate::prefix::{Prefix, first_user_message};
-use crate::render_sse::{Cue, Protocol, SseEvent, lay_out};
-use crate::script::{Act, Framing, Move, Say, Script, Twist, TwistKind};
-use bytes::Bytes;
-use hermes_core::clock::Clock;
+use crate::render_sse::{Cue, Protocol};
+use crate::scene::{PATIENCE, Played, Scene};
+use crate::script::{Move, Script};
 use serde_json::{Value, json};
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::{Duration, Instant};
-
-/// Alarms must have been left alone for this long, in real time, before the next one rings: a client may be slow to set
-/// them and to act on them.
-const REACTION: Duration = Duration::from_millis(100);
-/// A client that bears silence longer than this, in real time, has no limit at all.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A model provider on loopback.
 ///
@@ -250,8 +242,17 @@ impl Handler for Stage {
         match self.react(request) {
             Reaction::Answer { status, body } => wire.json(status, &body).await,
             Reaction::Perform { play, number, protocol } => {
-                let scene = Scene { stage: self, label, protocol, cue: Cue::of(number, &body) };
-                scene.perform(&play, wire).await
+                let clock = self.state().clock.clone();
+                let scene = Scene { protocol, cue: Cue::of(number, &body), clock };
+                match scene.perform(&play, wire).await? {
+                    Played::AsScripted(after) => Ok(after),
+                    Played::NobodyLeft => {
+                        let seconds = PATIENCE.as_secs();
+                        let complaint = format!("{label}: the client bore {seconds} s of silence without hanging up");
+                        self.state().violations.push(complaint);
+                        Ok(After::Close)
+                    }
+                }
             }
         }
     }
@@ -260,10 +261,6 @@ impl Handler for Stage {
 impl Stage {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().expect("nothing panics while holding the stage")
-    }
-
-    fn clock(&self) -> Option<FakeClock> {
-        self.state().clock.clone()
     }
 
     fn react(&self, request: Received) -> Reaction {
@@ -337,128 +334,4 @@ impl State {
         }
         Reaction::Answer { status, body }
     }
-}
-
-/// One move on its way over the wire.
-struct Scene<'a> {
-    stage: &'a Stage,
-    label: String,
-    protocol: Protocol,
-    cue: Cue,
-}
-
-impl Scene<'_> {
-    async fn perform(&self, play: &Move, wire: &mut Wire) -> io::Result<After> {
-        self.wait(play.delay, wire).await;
-        match &play.act {
-            Act::Say(say) if say.whole => {
-                let body = self.protocol.whole(say, &self.cue).to_string();
-                wire.whole(200, &headers(play, "application/json"), body.as_bytes()).await
-            }
-            Act::Say(say) => self.stream(self.render(say, play), play, wire).await,
-            Act::Raw(bytes) => self.stream(vec![bytes.clone()], play, wire).await,
-            Act::Status { code, body } => {
-                let usual = || self.protocol.error_body(*code).to_string();
-                let body = body.clone().unwrap_or_else(usual);
-                wire.whole(*code, &headers(play, "application/json"), body.as_bytes()).await
-            }
-            Act::Silence => self.stall(wire).await,
-            Act::Reset => reset(wire),
-        }
-    }
-
-    fn render(&self, say: &Say, play: &Move) -> Vec<Bytes> {
-        lay_out(&self.protocol.stream(say, &self.cue), &play.framing)
-    }
-
-    /// Sends events until the twist of the move, if it has one.
-    async fn stream(&self, events: Vec<Bytes>, play: &Move, wire: &mut Wire) -> io::Result<After> {
-        wire.head(200, &headers(play, "text/event-stream; charset=utf-8")).await?;
-        let after = play.twist.as_ref().map_or(events.len(), |twist| twist.after.min(events.len()));
-        let (before, rest) = events.split_at(after);
-        send(before, &play.framing, wire).await?;
-        match play.twist.as_ref().map(|twist: &Twist| &twist.kind) {
-            None => {}
-            Some(TwistKind::Stall) => return self.stall(wire).await,
-            Some(TwistKind::Cut) => return Ok(After::Close),
-            Some(TwistKind::Reset) => return reset(wire),
-            Some(TwistKind::Malformed) => {
-                send(&lay_out(&[SseEvent::malformed()], &play.framing), &play.framing, wire).await?;
-                send(rest, &play.framing, wire).await?;
-            }
-            Some(TwistKind::Fail { code, message }) => {
-                let failure = self.protocol.failure(&self.cue, after, code, message);
-                send(&lay_out(&[failure], &play.framing), &play.framing, wire).await?;
-            }
-        }
-        wire.last_chunk().await?;
-        Ok(After::KeepOpen)
-    }
-
-    /// Says nothing until the client gives up.
-    async fn stall(&self, wire: &mut Wire) -> io::Result<After> {
-        let left = match self.stage.clock() {
-            Some(clock) => self.pass(&clock, Duration::MAX, wire).await,
-            None => tokio::time::timeout(PATIENCE, wire.hung_up()).await.is_ok(),
-        };
-        if !left {
-            let complaint = format!("the client bore {} s of silence without hanging up", PATIENCE.as_secs());
-            self.stage.state().violations.push(format!("{}: {complaint}", self.label));
-        }
-        Ok(After::Close)
-    }
-
-    async fn wait(&self, delay: Duration, wire: &mut Wire) {
-        if delay.is_zero() {
-            return;
-        }
-        // Whether the client left meanwhile shows when the answer is written.
-        let _left = match self.stage.clock() {
-            Some(clock) => self.pass(&clock, clock.elapsed() + delay, wire).await,
-            None => tokio::time::timeout(delay, wire.hung_up()).await.is_ok(),
-        };
-    }
-
-    /// Lets virtual time pass until then, or until the client hangs up (true).
-    ///
-    /// Time jumps from alarm to alarm, and each one that rings gets real time to take effect: the limit that comes first
-    /// is the one that ends the wait, however slow the machine.
-    async fn pass(&self, clock: &FakeClock, until: Duration, wire: &mut Wire) -> bool {
-        let begun = Instant::now();
-        while begun.elapsed() < PATIENCE {
-            let changes = clock.changes();
-            if tokio::time::timeout(REACTION, wire.hung_up()).await.is_ok() {
-                return true;
-            }
-            let quiet = clock.changes() == changes;
-            if quiet && !clock.ring_next(until) && until < Duration::MAX {
-                clock.advance(until.saturating_sub(clock.elapsed()));
-                return false;
-            }
-        }
-        false
-    }
-}
-
-async fn send(events: &[Bytes], framing: &Framing, wire: &mut Wire) -> io::Result<()> {
-    for event in events {
-        for chunk in event.chunks(framing.shred.unwrap_or(usize::MAX)) {
-            wire.chunk(chunk).await?;
-        }
-    }
-    Ok(())
-}
-
-fn reset(wire: &Wire) -> io::Result<After> {
-    wire.reset_on_close()?;
-    Ok(After::Close)
-}
-
-/// The headers of the move behind the usual content type, unless the move has its own.
-fn headers(play: &Move, content_type: &str) -> Vec<(String, String)> {
-    let mut headers = play.headers.clone();
-    if !headers.iter().any(|(name, _)| name == "content-type") {
-        headers.insert(0, ("content-type".to_owned(), content_type.to_owned()));
-    }
-    headers
 }
