@@ -1,0 +1,3 @@
+//! The face of Hermes: settings, commands and wiring of the binary `hermes`.
+
+pub mod settings;
