@@ -12,6 +12,7 @@ use super::{AuthPaths, Endpoints, jwt, nous};
 use crate::secret::Secret;
 use hermes_types::Object;
 use jiff::Timestamp;
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 use url::Url;
@@ -102,6 +103,13 @@ impl Logins {
 
     pub fn active_provider(&self) -> Option<&str> {
         self.own.active_provider().or_else(|| self.root.as_ref()?.active_provider())
+    }
+
+    /// Every provider something is stored for, each once.
+    pub fn providers(&self) -> BTreeSet<String> {
+        let documents = std::iter::once(&self.own).chain(&self.root);
+        let pools = documents.flat_map(|document| document.pools().map(str::to_owned).collect::<Vec<_>>());
+        pools.chain([ANTHROPIC, CODEX, COPILOT, NOUS].map(str::to_owned)).collect()
     }
 
     /// The stored state of a provider: the profile's, else the root's.

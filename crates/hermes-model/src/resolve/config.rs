@@ -6,6 +6,7 @@
 
 use super::Ask;
 use super::section::{Section, Single, Warning};
+use crate::auth::pool::Strategy;
 use crate::secret::Secret;
 use crate::wire::ApiMode;
 use hermes_types::{Object, Reasoning};
@@ -98,16 +99,6 @@ pub struct Alias {
     pub base_url: Option<String>,
 }
 
-/// In which order the credentials of one provider are used.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Strategy {
-    #[default]
-    FillFirst,
-    RoundRobin,
-    Random,
-    LeastUsed,
-}
-
 /// `auxiliary.<task>`.
 #[derive(Debug, Clone, Default)]
 pub struct TaskConfig {
@@ -185,13 +176,6 @@ const TASK_KEYS: [&str; 14] = [
     "enabled",
     "language",
     "download_timeout",
-];
-
-const STRATEGIES: [(&str, Strategy); 4] = [
-    ("fill_first", Strategy::FillFirst),
-    ("round_robin", Strategy::RoundRobin),
-    ("random", Strategy::Random),
-    ("least_used", Strategy::LeastUsed),
 ];
 
 impl ModelConfig {
@@ -457,8 +441,8 @@ fn strategies(section: &Section<'_>) -> BTreeMap<String, Strategy> {
     let mut found = BTreeMap::new();
     for (provider, _) in section.entries() {
         let Some(word) = section.text(&[provider]) else { continue };
-        match STRATEGIES.iter().find(|(name, _)| *name == word) {
-            Some((_, strategy)) => _ = found.insert(provider.clone(), *strategy),
+        match Strategy::parse(&word) {
+            Some(strategy) => _ = found.insert(provider.clone(), strategy),
             None => section.warn(provider, "expected fill_first, round_robin, random or least_used; ignored"),
         }
     }

@@ -6,6 +6,7 @@
 use super::choice::Choice;
 use super::endpoint::{self, By, Site};
 use super::{Known, ResolveError, StoredCredential};
+use crate::auth::Renewal;
 use crate::provider::{AuthKind, Provider, table::PROVIDERS};
 use crate::secret::{BoundSecret, Origin, Secret, host_matches};
 use crate::wire::Login;
@@ -28,7 +29,7 @@ pub struct Credential {
     /// Seconds since the epoch.
     pub expires_at: Option<u64>,
     /// What the auth store needs to renew it.
-    pub renewal: Option<String>,
+    pub renewal: Option<Renewal>,
     /// The endpoint this credential is for.
     pub(super) base_url: Url,
 }
@@ -67,7 +68,7 @@ struct Offer {
     owner: Owner,
     login: Option<Login>,
     expires_at: Option<u64>,
-    renewal: Option<String>,
+    renewal: Option<Renewal>,
     served_at: Option<Url>,
 }
 

@@ -24,7 +24,7 @@ mod tests;
 
 pub use auxiliary::{AuxCandidate, Skip, TASKS, Task, Via, route};
 pub use choice::split_model;
-pub use config::{Alias, Entry, EntryModel, ModelConfig, Selected, Strategy, TaskConfig, TaskFallback};
+pub use config::{Alias, Entry, EntryModel, ModelConfig, Selected, TaskConfig, TaskFallback};
 pub use credential::{Credential, Source};
 pub use endpoint::is_local;
 pub use env::Env;
@@ -34,6 +34,7 @@ pub use runtime::{Limits, Runtime};
 pub use section::Warning;
 pub use timeouts::Staleness;
 
+use crate::auth::Renewal;
 use crate::secret::Secret;
 use crate::wire::{ApiMode, Login};
 use choice::Choice;
@@ -90,7 +91,7 @@ pub struct StoredCredential {
     /// Where this credential is served, when the vendor said so at login.
     pub base_url: Option<Url>,
     /// What the auth store needs to renew it; `None` when it cannot be renewed.
-    pub renewal: Option<String>,
+    pub renewal: Option<Renewal>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
