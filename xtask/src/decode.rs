@@ -123,7 +123,8 @@ fn stream(mode: ApiMode) -> Vec<u8> {
             let start = json!({"type": "message_start", "message": {"id": "m", "role": "assistant", "content": [],
                 "model": "claude", "usage": {"input_tokens": 1, "output_tokens": 1}}});
             event("message_start", start);
-            let block = json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}});
+            let block =
+                json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}});
             event("content_block_start", block);
             for n in 0..EVENTS {
                 let delta = json!({"type": "content_block_delta", "index": 0,
@@ -131,7 +132,8 @@ fn stream(mode: ApiMode) -> Vec<u8> {
                 event("content_block_delta", delta);
             }
             event("content_block_stop", json!({"type": "content_block_stop", "index": 0}));
-            let end = json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 9}});
+            let end =
+                json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 9}});
             event("message_delta", end);
             event("message_stop", json!({"type": "message_stop"}));
         }

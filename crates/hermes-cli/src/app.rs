@@ -6,7 +6,6 @@ use crate::failure::Failure;
 use crate::settings::{Environment, Home, Settings, UserFile};
 use hermes_core::clock::{Clock, RealClock};
 use hermes_model::auth::{AuthContext, AuthPaths, Endpoints, Logins};
-use hermes_model::auxiliary::Auxiliary;
 use hermes_model::board::{Board, Knowledge};
 use hermes_model::http::{HttpOptions, HttpTransport};
 use hermes_model::provider::{AuthKind, Provider};
@@ -93,7 +92,8 @@ fn auth_paths(home: &Home, environment: &Environment) -> AuthPaths {
 
 fn endpoints(environment: &Environment) -> Result<Endpoints, Failure> {
     let mut endpoints = Endpoints::default();
-    let portal = ["HERMES_PORTAL_BASE_URL", "NOUS_PORTAL_BASE_URL"].into_iter().find(|name| environment.get(name).is_some());
+    let portal =
+        ["HERMES_PORTAL_BASE_URL", "NOUS_PORTAL_BASE_URL"].into_iter().find(|name| environment.get(name).is_some());
     if let Some(name) = portal {
         let text = environment.get(name).unwrap_or_default();
         endpoints.nous_portal =

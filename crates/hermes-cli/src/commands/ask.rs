@@ -9,7 +9,7 @@ use hermes_core::ask::{Line, Manner, Ports, ask};
 use hermes_core::ports::{Listener, Switchboard};
 use hermes_core::stop::Stop;
 use hermes_model::catalog;
-use hermes_model::provider::{AuthKind, Provider, table::PROVIDERS};
+use hermes_model::provider::{Provider, mode, table::PROVIDERS};
 use hermes_model::resolve::{Ask, ResolveError};
 use hermes_types::{Content, EVENT_VERSION, Event, Fault, Message, Part, Reply, Request, SessionId};
 use jiff::Zoned;
@@ -69,11 +69,8 @@ async fn turn(
     for warning in &app.warnings {
         screen.remark(warning);
     }
-    let wanted = Ask {
-        provider: question.asking.provider.clone(),
-        model: question.asking.model.clone(),
-        ..Ask::default()
-    };
+    let wanted =
+        Ask { provider: question.asking.provider.clone(), model: question.asking.model.clone(), ..Ask::default() };
     let wanted = choose(wanted, &app, screen).await?;
     let runtime = app.knowledge.resolve(&wanted)?;
     for note in &runtime.notes {
@@ -95,7 +92,8 @@ async fn turn(
     let board = app.board(wanted);
     let switchboard: &dyn Switchboard = &board;
     let ports = Ports { switchboard, clock: &*app.clock, listener: screen };
-    let retries = app.settings.u64_at("agent.api_max_retries")?.and_then(|times| u32::try_from(times).ok()).unwrap_or(3);
+    let retries =
+        app.settings.u64_at("agent.api_max_retries")?.and_then(|times| u32::try_from(times).ok()).unwrap_or(3);
     let seed = u64::from(std::process::id()) ^ u64::from(app.clock.elapsed().subsec_nanos());
     let manner = Manner { retries, live: screen.is_live(), seed };
     Ok(ask(request, &mut Line::default(), manner, &ports, &stop).await)
@@ -115,7 +113,10 @@ async fn choose(wanted: Ask, app: &App, screen: &Screen) -> Result<Ask, Failure>
             let first = local.models.first().map(|model| model.id.clone());
             let model = wanted.model.clone().or(first);
             let name = model.as_deref().unwrap_or_default();
-            screen.remark(&format!("using {name} at {} ({}); `hermes model` makes it a choice", local.provider.label, local.base_url));
+            screen.remark(&format!(
+                "using {name} at {} ({}); `hermes model` makes it a choice",
+                local.provider.label, local.base_url
+            ));
             let base_url = Some(local.base_url.to_string());
             Ok(Ask { provider: Some(local.provider.id.into()), model, base_url, ..wanted })
         }
@@ -141,10 +142,10 @@ no model is configured and no local model server answers on this machine. One of
 
 /// Where a local server would listen: the addresses of the table, moved by their environment variables.
 fn local_servers(app: &App) -> Vec<(&'static Provider, Url)> {
-    let local = |row: &&Provider| row.auth == AuthKind::OptionalKey && !row.base_url.is_empty();
+    let local = |row: &&Provider| row.is_self_hosted() && !row.base_url.is_empty();
     let address = |row: &Provider| {
         let moved = row.base_env.iter().find_map(|name| app.env().setting(name));
-        hermes_model::provider::mode::local_url(row, moved.unwrap_or(row.base_url))
+        mode::read_base_url(row, moved.unwrap_or(row.base_url)).ok()
     };
     PROVIDERS.iter().filter(local).filter_map(|row| Some((row, address(row)?))).collect()
 }

@@ -8,6 +8,7 @@
 use super::dotenv::Dotenv;
 use super::home::Home;
 use super::mask;
+use hermes_model::resolve::Env;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -77,6 +78,15 @@ impl Environment {
         names.sort_unstable();
         names.dedup();
         names
+    }
+
+    /// The same as the resolver takes it: what is written in files, and what the process was started with. Where the
+    /// process wins, the file's value is left out.
+    pub fn for_resolver(&self) -> Env {
+        let written = self.file.keys().chain(self.managed.keys());
+        let from_files = written.filter(|name| self.source(name) != Some(Source::Process));
+        let value = |name: &String| Some((name.clone(), self.get(name)?.to_owned()));
+        Env::new(from_files.filter_map(value), self.process.clone())
     }
 
     /// Where the administrator's settings are.
