@@ -3,7 +3,7 @@
 use super::message::{Rules, WireMessage};
 use super::{reasoning, schema};
 use crate::provider::Quirk;
-use crate::provider::context::output_ceiling;
+use crate::provider::context::default_output_cap;
 use crate::provider::names::{bare, wire_name};
 use crate::wire::{AuthHeader, Encoded, Target};
 use hermes_types::{Concession, Content, Message, PartView, Request, Role, ToolChoice, ToolDefinition};
@@ -13,9 +13,6 @@ use serde_json::{Value, json};
 /// Hosts and model families that know the newer name of the output cap only.
 const COMPLETION_TOKEN_HOSTS: [&str; 3] = ["api.openai.com", "openai.azure.com", "githubcopilot.com"];
 const COMPLETION_TOKEN_MODELS: [&str; 6] = ["gpt-4o", "gpt-4.1", "gpt-5", "o1", "o3", "o4"];
-
-/// Models whose server allows more than it gives by default.
-const MODEL_CAPS: [(&str, &str, u32); 1] = [("opencode-go", "mimo-v2.5-pro", 131_072)];
 
 pub fn encode(request: &Request, target: &Target) -> Encoded {
     let model = wire_name(target.provider, &request.model);
@@ -114,17 +111,11 @@ fn shows_image(message: &Message) -> bool {
     parts.iter().any(|part| matches!(part.view(), PartView::Image { .. }))
 }
 
-/// The person's cap, the row's, or that of the family; a server at home knows best itself.
 fn output_cap(request: &Request, target: &Target, model: &str) -> Option<u32> {
     if request.concedes(Concession::MaxTokens) || target.provider.has(Quirk::NoMaxTokens) {
         return None;
     }
-    let of_model = MODEL_CAPS.iter().find(|(id, name, _)| *id == target.provider.id && *name == model);
-    request
-        .max_output_tokens
-        .or(of_model.map(|(_, _, cap)| *cap))
-        .or(target.provider.max_tokens)
-        .or_else(|| output_ceiling(model).filter(|_| !target.provider.is_self_hosted()))
+    request.max_output_tokens.or_else(|| default_output_cap(target.provider, model))
 }
 
 fn cap_name(target: &Target, model: &str) -> &'static str {
