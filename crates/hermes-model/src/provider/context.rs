@@ -3,6 +3,7 @@
 //! The last resort of a longer search: settings, caches and live catalogues come first and live elsewhere. The longest
 //! family that a name holds wins.
 
+use super::Provider;
 use super::names::{is_adaptive_claude, is_family};
 
 /// For models nobody has heard of.
@@ -69,6 +70,9 @@ const CEILINGS: &[(&str, u32)] = &[
     ("qwen3", 65_536),
 ];
 
+/// Models whose server allows more than it gives by default: provider, model, cap.
+const SERVED_CAPS: &[(&str, &str, u32)] = &[("opencode-go", "mimo-v2.5-pro", 131_072)];
+
 /// The tokens a model of this name can read and write in one go.
 pub fn context_window(model: &str) -> u64 {
     if is_adaptive_claude(model) && !is_family(model, "haiku") {
@@ -80,6 +84,16 @@ pub fn context_window(model: &str) -> u64 {
 /// How many tokens of output to ask for when nobody said, for families whose servers would otherwise stop early.
 pub fn output_ceiling(model: &str) -> Option<u32> {
     longest(CEILINGS, model)
+}
+
+/// The cap that is sent when the person set none: that of the model at this vendor, of the vendor, or of the family. A
+/// server at home knows its own memory best.
+pub fn default_output_cap(provider: &Provider, model: &str) -> Option<u32> {
+    let served = SERVED_CAPS.iter().find(|(id, name, _)| *id == provider.id && *name == model);
+    served
+        .map(|(_, _, cap)| *cap)
+        .or(provider.max_tokens)
+        .or_else(|| output_ceiling(model).filter(|_| !provider.is_self_hosted()))
 }
 
 fn longest<T: Copy>(families: &[(&str, T)], model: &str) -> Option<T> {

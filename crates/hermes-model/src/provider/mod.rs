@@ -95,7 +95,7 @@ pub enum ReasoningStyle {
     Upstage,
 }
 
-/// What a vendor does differently from everyone else. Each is read in exactly one place of an encoder.
+/// What a vendor does differently from everyone else. Code asks for the difference, never for the vendor's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quirk {
     /// `session_id` in the body.
