@@ -16,6 +16,10 @@ use std::path::Path;
 use std::time::Duration;
 use url::Url;
 
+/// In which order Anthropic's credentials are used when they are found.
+const ANTHROPIC_ORDER: [&str; 5] =
+    ["env:ANTHROPIC_TOKEN", "env:CLAUDE_CODE_OAUTH_TOKEN", "hermes_pkce", "claude_code", "env:ANTHROPIC_API_KEY"];
+
 /// A login as it is stored.
 #[derive(Debug, Clone)]
 pub struct Login {
@@ -127,6 +131,9 @@ impl Logins {
         // A key without any token beside it is a choice against logins.
         if !(provider == ANTHROPIC && has_key && !has_token) {
             live.extend(self.own_logins(provider));
+        }
+        if provider == ANTHROPIC {
+            live.sort_by_key(|one| ANTHROPIC_ORDER.iter().position(|source| *source == one.source.to_string()));
         }
         pool::seeded(self.rows(provider), live, &self.suppressed(provider))
     }
@@ -331,7 +338,7 @@ mod tests {
         let sources =
             |found| logins.pool(ANTHROPIC, found).iter().map(|row| row.source().to_string()).collect::<Vec<_>>();
         assert_eq!(sources(vec![key()]), ["env:ANTHROPIC_API_KEY"]);
-        assert_eq!(sources(vec![token, key()]), ["env:ANTHROPIC_TOKEN", "env:ANTHROPIC_API_KEY", "hermes_pkce"]);
+        assert_eq!(sources(vec![token, key()]), ["env:ANTHROPIC_TOKEN", "hermes_pkce", "env:ANTHROPIC_API_KEY"]);
         assert_eq!(sources(vec![]), ["hermes_pkce"]);
     }
 }
