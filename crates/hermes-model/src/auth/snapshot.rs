@@ -12,6 +12,7 @@ use super::{AuthPaths, Endpoints, jwt, nous};
 use crate::secret::Secret;
 use hermes_types::Object;
 use jiff::Timestamp;
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 use url::Url;
@@ -108,6 +109,14 @@ impl Logins {
         self.own.active_provider().or_else(|| self.root.as_ref()?.active_provider())
     }
 
+    /// Every provider there is a credential for, in alphabetical order.
+    pub fn providers(&self) -> Vec<String> {
+        let pools = [Some(&self.own), self.root.as_ref()].into_iter().flatten().flat_map(Document::pools);
+        let mut names: BTreeSet<&str> = pools.collect();
+        names.extend([ANTHROPIC, CODEX, NOUS, COPILOT].into_iter().filter(|name| !self.own_logins(name).is_empty()));
+        names.into_iter().map(str::to_owned).collect()
+    }
+
     /// The stored state of a provider: the profile's, else the root's.
     pub fn state(&self, provider: &str) -> Option<&Object> {
         self.own.state(provider).or_else(|| self.root.as_ref()?.state(provider))
@@ -123,6 +132,7 @@ impl Logins {
     }
 
     /// The whole pool of a provider: stored rows, our logins, and what the caller found in environment and settings.
+    /// Claude Code's login is among them; whether the person wants it used is for the resolver to decide.
     pub fn pool(&self, provider: &str, found: Vec<Live>) -> Vec<Row> {
         let mut live = found;
         let key_variable = Source::Env("ANTHROPIC_API_KEY".into());
@@ -283,6 +293,7 @@ mod tests {
         let ids = |provider: &str| logins.rows(provider).iter().map(|row| row.id().to_owned()).collect::<Vec<_>>();
         assert_eq!((ids("groq"), ids("xai")), (vec!["own".to_owned()], vec!["x".to_owned()]));
         assert_eq!(logins.active_provider(), Some("groq"));
+        assert_eq!(logins.providers(), ["groq", "openai-codex", "xai"]);
         let codex = logins.codex().expect("borrowed from the root");
         assert_eq!((codex.account_id.as_deref(), &codex.renewal), (Some("acc"), &Some(Renewal::Codex)));
         assert_eq!(
