@@ -109,12 +109,11 @@ impl Logins {
         self.own.active_provider().or_else(|| self.root.as_ref()?.active_provider())
     }
 
-    /// Every provider there is a credential for, in alphabetical order.
-    pub fn providers(&self) -> Vec<String> {
-        let pools = [Some(&self.own), self.root.as_ref()].into_iter().flatten().flat_map(Document::pools);
-        let mut names: BTreeSet<&str> = pools.collect();
-        names.extend([ANTHROPIC, CODEX, NOUS, COPILOT].into_iter().filter(|name| !self.own_logins(name).is_empty()));
-        names.into_iter().map(str::to_owned).collect()
+    /// Every provider something is stored for, each once.
+    pub fn providers(&self) -> BTreeSet<String> {
+        let documents = std::iter::once(&self.own).chain(&self.root);
+        let pools = documents.flat_map(|document| document.pools().map(str::to_owned).collect::<Vec<_>>());
+        pools.chain([ANTHROPIC, CODEX, COPILOT, NOUS].map(str::to_owned)).collect()
     }
 
     /// The stored state of a provider: the profile's, else the root's.
@@ -293,7 +292,8 @@ mod tests {
         let ids = |provider: &str| logins.rows(provider).iter().map(|row| row.id().to_owned()).collect::<Vec<_>>();
         assert_eq!((ids("groq"), ids("xai")), (vec!["own".to_owned()], vec!["x".to_owned()]));
         assert_eq!(logins.active_provider(), Some("groq"));
-        assert_eq!(logins.providers(), ["groq", "openai-codex", "xai"]);
+        let names: Vec<String> = logins.providers().into_iter().collect();
+        assert_eq!(names, ["anthropic", "copilot", "groq", "nous", "openai-codex", "xai"]);
         let codex = logins.codex().expect("borrowed from the root");
         assert_eq!((codex.account_id.as_deref(), &codex.renewal), (Some("acc"), &Some(Renewal::Codex)));
         assert_eq!(
