@@ -157,8 +157,7 @@ pub async fn finish_login(cx: &AuthContext, proof: &Proof, pasted: &str) -> Resu
 async fn store(cx: &AuthContext, fresh: &Fresh) -> Result<(), AuthError> {
     let broken = |error: super::StoreError| error.about(ANTHROPIC);
     let now = moment::now(&*cx.clock);
-    let path = cx.paths.home.join(cx.paths.anthropic_file().file_name().unwrap_or_default());
-    let place = tokens::Place::HermesPkce(path.clone());
+    let place = tokens::Place::HermesPkce(cx.paths.own_anthropic_file());
     {
         let store = place.guard(cx).await.map_err(broken)?;
         let locked = store.lock(&*cx.clock, LIMIT).await.map_err(broken)?;
@@ -210,7 +209,7 @@ mod tests {
             "scopes": ["user:inference"], "subscriptionType": "max"}, "mcpOAuth": {"x": 1}})
     }
 
-    fn object(value: Value) -> Option<hermes_types::Object> {
+    fn object(value: &Value) -> Option<hermes_types::Object> {
         value.as_object().cloned()
     }
 
@@ -232,22 +231,23 @@ mod tests {
         const TOKEN: Option<&str> = Some("sk-ant-oat-env");
         const KEY: Option<&str> = Some("sk-ant-api-key");
         let valid = START + 7_200;
-        // chosen, ANTHROPIC_TOKEN, CLAUDE_CODE_OAUTH_TOKEN, ANTHROPIC_API_KEY, does the file exist -> sources
-        let cases: [(bool, Option<&str>, Option<&str>, Option<&str>, bool, &[&str]); 9] = [
-            (true, TOKEN, None, None, true, &["claude_code", "env:ANTHROPIC_TOKEN"]),
-            (true, TOKEN, None, None, false, &["env:ANTHROPIC_TOKEN"]),
-            (true, Some("sk-ant-api-env"), None, None, true, &["env:ANTHROPIC_TOKEN", "claude_code"]),
-            (false, None, None, KEY, true, &["env:ANTHROPIC_API_KEY"]),
-            (true, None, None, None, true, &["claude_code"]),
-            (false, None, None, None, true, &[]),
-            (false, None, TOKEN, None, true, &["env:CLAUDE_CODE_OAUTH_TOKEN"]),
-            (false, TOKEN, None, KEY, true, &["claude_code", "env:ANTHROPIC_TOKEN", "env:ANTHROPIC_API_KEY"]),
-            (true, None, None, None, false, &[]),
+        type Case = (bool, [Option<&'static str>; 3], bool, &'static [&'static str]);
+        // Was Anthropic chosen? ANTHROPIC_TOKEN, CLAUDE_CODE_OAUTH_TOKEN, ANTHROPIC_API_KEY. Is there a file?
+        let cases: [Case; 9] = [
+            (true, [TOKEN, None, None], true, &["claude_code", "env:ANTHROPIC_TOKEN"]),
+            (true, [TOKEN, None, None], false, &["env:ANTHROPIC_TOKEN"]),
+            (true, [Some("sk-ant-api-env"), None, None], true, &["env:ANTHROPIC_TOKEN", "claude_code"]),
+            (false, [None, None, KEY], true, &["env:ANTHROPIC_API_KEY"]),
+            (true, [None, None, None], true, &["claude_code"]),
+            (false, [None, None, None], true, &[]),
+            (false, [None, TOKEN, None], true, &["env:CLAUDE_CODE_OAUTH_TOKEN"]),
+            (false, [TOKEN, None, KEY], true, &["claude_code", "env:ANTHROPIC_TOKEN", "env:ANTHROPIC_API_KEY"]),
+            (true, [None, None, None], false, &[]),
         ];
-        for (chosen, token, copied, key, file, expected) in cases {
-            let claude_code = object(claude_file("sk-ant-oat-file", valid)).filter(|_| file);
+        for (chosen, variables, file, expected) in cases {
+            let claude_code = object(&claude_file("sk-ant-oat-file", valid)).filter(|_| file);
             let logins = Logins::of(Parts { claude_code, ..Parts::default() }, &Endpoints::default());
-            let [token, copied, key] = [token, copied, key].map(|text| text.map(secret));
+            let [token, copied, key] = variables.map(|text| text.map(secret));
             let known = Known {
                 chosen,
                 token: token.as_ref(),
@@ -266,8 +266,8 @@ mod tests {
             [{"id": "1", "source": "manual:hermes_pkce", "auth_type": "oauth", "access_token": "sk-ant-oat-row", "refresh_token": "r"}]}}"#);
         let parts = Parts {
             own: own.expect("JSON"),
-            claude_code: object(claude_file("sk-ant-oat-file", START + 7_200)),
-            hermes_pkce: object(json!({"accessToken": "sk-ant-oat-own", "refreshToken": "r", "expiresAt": 5})),
+            claude_code: object(&claude_file("sk-ant-oat-file", START + 7_200)),
+            hermes_pkce: object(&json!({"accessToken": "sk-ant-oat-own", "refreshToken": "r", "expiresAt": 5})),
             ..Parts::default()
         };
         let logins = Logins::of(parts, &Endpoints::default());

@@ -3,7 +3,7 @@
 //! The Codex program's own file is read when we have nothing of our own. It is never written, and its refresh token is
 //! never spent: spending it would log that program out.
 
-use super::device::DevicePrompt;
+use super::device::{DevicePrompt, SLOWEST};
 use super::error::{AuthCode, AuthError};
 use super::exchange::{self, USUAL_LIMIT};
 use super::provider_id::CODEX;
@@ -15,7 +15,7 @@ use std::time::Duration;
 const CLIENT_ID: &str = "app_EMoamEEZ73f0CkXaXp7hrann";
 const STARTS: u32 = 4;
 const LIFETIME: Duration = Duration::from_secs(15 * 60);
-const SLOWEST_FLOOR: Duration = Duration::from_secs(3);
+const FASTEST: Duration = Duration::from_secs(3);
 
 /// Asks for a code to show to the person.
 pub async fn start_login(cx: &AuthContext) -> Result<DevicePrompt, AuthError> {
@@ -39,7 +39,7 @@ pub async fn start_login(cx: &AuthContext) -> Result<DevicePrompt, AuthError> {
         page_with_code: None,
         lifetime: LIFETIME,
         device_code: exchange::text(CODEX, &reply.body, "device_auth_id")?.to_owned(),
-        interval: exchange::seconds(&reply.body, "interval").unwrap_or_default().max(SLOWEST_FLOOR),
+        interval: exchange::seconds(&reply.body, "interval").unwrap_or_default().clamp(FASTEST, SLOWEST),
     })
 }
 
@@ -144,7 +144,7 @@ mod tests {
             "{}",
             exchange.body
         );
-        let now = start() + Duration::from_secs(2 + 3 + 3);
+        let now = start() + Duration::from_secs(2 + 3 * 3);
         assert_eq!(
             stage.read("home/auth.json"),
             json!({"version": 1, "active_provider": "groq", "suppressed_sources": {},

@@ -9,6 +9,10 @@ use std::fmt;
 use std::time::Duration;
 use url::Url;
 
+/// However slow a server wants to be asked, and however long its codes are said to live.
+pub(super) const SLOWEST: Duration = Duration::from_secs(60);
+const LONGEST_LIFETIME: Duration = Duration::from_secs(30 * 60);
+
 /// What a person has to see, and what we need to go on.
 #[derive(Clone, PartialEq, Eq)]
 pub struct DevicePrompt {
@@ -53,9 +57,9 @@ impl DevicePrompt {
             user_code: exchange::text(provider, body, "user_code")?.to_owned(),
             page,
             page_with_code: body.get("verification_uri_complete").and_then(|uri| uri.as_str()).and_then(self::page),
-            lifetime: exchange::seconds(body, "expires_in").unwrap_or(Duration::from_secs(900)),
+            lifetime: exchange::seconds(body, "expires_in").unwrap_or(Duration::from_secs(900)).min(LONGEST_LIFETIME),
             device_code: exchange::text(provider, body, "device_code")?.to_owned(),
-            interval: exchange::seconds(body, "interval").unwrap_or(Duration::from_secs(5)),
+            interval: exchange::seconds(body, "interval").unwrap_or(Duration::from_secs(5)).min(SLOWEST),
         })
     }
 }

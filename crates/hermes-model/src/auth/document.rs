@@ -81,11 +81,14 @@ impl Document {
     }
 
     pub(super) fn set_rows(&mut self, provider: &str, rows: &[Row]) {
-        let list: Vec<Value> = rows.iter().map(|row| Value::Object(row.to_fields(provider))).collect();
-        within(&mut self.0, "credential_pool", |pools| match list.is_empty() {
-            true => drop(pools.shift_remove(provider)),
-            false => drop(pools.insert(provider.to_owned(), Value::Array(list))),
-        });
+        if rows.is_empty() {
+            if let Some(Value::Object(pools)) = self.0.get_mut("credential_pool") {
+                pools.shift_remove(provider);
+            }
+            return;
+        }
+        let list = rows.iter().map(|row| Value::Object(row.to_fields(provider))).collect();
+        within(&mut self.0, "credential_pool", |pools| pools.insert(provider.to_owned(), Value::Array(list)));
     }
 
     /// Sources the person took out; they are not picked up again by themselves.

@@ -165,9 +165,8 @@ impl AuthStore {
     pub async fn log_out(&self, clock: &dyn Clock, paths: &AuthPaths, provider: &str) -> Result<LoggedOut, AuthError> {
         let broken = |error: StoreError| error.about(provider);
         let mut cleared = self.edit(clock, |document| document.forget(provider)).await.map_err(broken)?;
-        let own_file = paths.home.join(".anthropic_oauth.json");
         if provider == ANTHROPIC {
-            cleared |= delete(&own_file).await.map_err(broken)?;
+            cleared |= delete(&paths.own_anthropic_file()).await.map_err(broken)?;
         }
         let root_remains = match self.root() {
             Some(root) => has(&root.load().await.map_err(broken)?.document, provider),

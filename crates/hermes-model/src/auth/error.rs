@@ -1,5 +1,6 @@
 //! Why a login did not work. The code is for the program, the message for a person; neither carries a secret.
 
+use super::provider_id::ANTHROPIC;
 use hermes_types::{Fault, FaultKind};
 use std::fmt;
 
@@ -105,7 +106,11 @@ impl AuthError {
     /// `what` says what happened; the way out of it is added for those codes that need a new login.
     pub(super) fn new(provider: &str, code: AuthCode, what: impl fmt::Display) -> Self {
         let relogin_required = code.needs_relogin();
-        let next = if relogin_required { format!(" Log in again: hermes auth add {provider}") } else { String::new() };
+        let next = match (relogin_required, provider) {
+            (false, _) => String::new(),
+            (true, ANTHROPIC) => format!(" Log in again: hermes auth add {provider}, or set ANTHROPIC_API_KEY"),
+            (true, _) => format!(" Log in again: hermes auth add {provider}"),
+        };
         Self { provider: provider.to_owned(), code, message: format!("{provider}: {what}.{next}"), relogin_required }
     }
 
@@ -118,6 +123,7 @@ impl AuthError {
             AuthCode::ServerError => FaultKind::ServerError,
             AuthCode::Malformed => FaultKind::Malformed,
             AuthCode::WrongHost => FaultKind::WrongOrigin,
+            AuthCode::StoreBusy | AuthCode::StoreUnusable => FaultKind::Unknown,
             _ => FaultKind::Auth,
         };
         Fault { code: Some(self.code.as_str().to_owned()), ..Fault::new(kind, self.message.clone()) }

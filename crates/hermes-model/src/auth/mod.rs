@@ -54,6 +54,8 @@ use std::sync::Arc;
 /// Who we say we are to every login server. Never the name of another program.
 pub const USER_AGENT: &str = concat!("hermes/", env!("CARGO_PKG_VERSION"));
 
+const ANTHROPIC_FILE: &str = ".anthropic_oauth.json";
+
 /// The provider ids logins are stored under.
 pub mod provider_id {
     pub const ANTHROPIC: &str = "anthropic";
@@ -118,12 +120,16 @@ impl AuthPaths {
         Self { home: home.into(), root: None, claude_code: None, codex_cli: None }
     }
 
-    /// Our own Anthropic login: the profile's, else the root's.
+    /// Where a new Anthropic login is stored.
+    fn own_anthropic_file(&self) -> PathBuf {
+        self.home.join(ANTHROPIC_FILE)
+    }
+
+    /// Where the Anthropic login in use is stored: in the profile, else in the root.
     fn anthropic_file(&self) -> PathBuf {
-        const NAME: &str = ".anthropic_oauth.json";
-        let own = self.home.join(NAME);
+        let own = self.own_anthropic_file();
         match &self.root {
-            Some(root) if !own.exists() => root.join(NAME),
+            Some(root) if !own.exists() => root.join(ANTHROPIC_FILE),
             _ => own,
         }
     }

@@ -4,7 +4,7 @@
 
 use super::error::DeadReason;
 use super::moment;
-use super::row::{AuthType, Row, Standing};
+use super::row::{AuthType, LONGEST_REST, Row, Standing};
 use super::source::Source;
 use crate::secret::Secret;
 use hermes_types::{Fault, FaultKind, clip};
@@ -132,7 +132,7 @@ pub fn rested(mut row: Row, fault: &Fault, now: Timestamp) -> Row {
     row.set("last_error_reason", clip(reason, LONGEST_MESSAGE));
     row.set("last_error_message", clip(&fault.message, LONGEST_MESSAGE));
     if let Some(wait) = fault.retry_after {
-        row.set("last_error_reset_at", moment::epoch(moment::later(now, wait)));
+        row.set("last_error_reset_at", moment::epoch(moment::later(now, wait.min(LONGEST_REST))));
     }
     row
 }
@@ -175,8 +175,8 @@ pub fn seeded(stored: Vec<Row>, live: Vec<Live>, suppressed: &[String]) -> Vec<R
             if let Some(url) = found.base_url {
                 row.set("base_url", url);
             }
-            if let Some(at) = found.expires_at {
-                row.set("expires_at", at.to_string());
+            if let Some(end) = found.expires_at {
+                row.set_expiry(end);
             }
             row.lend(found.secret);
         }

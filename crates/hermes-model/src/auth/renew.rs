@@ -217,6 +217,7 @@ async fn refresh(cx: &AuthContext, vendor: Vendor, place: Place, need: &Need) ->
         Ok(fresh) => {
             let now = moment::now(&*cx.clock);
             place.write(&locked, &held, &fresh, now).await.map_err(broken)?;
+            tracing::debug!(provider, "login renewed");
             vendor.accepts(Some(&fresh.access), now)?;
             let pair = Pair { expires_at: fresh.expires_at(now), access: Some(fresh.access), ..Pair::default() };
             renewed(provider, &pair)
@@ -243,6 +244,7 @@ async fn refused(
         return renewed(provider, &again);
     }
     if matches!(error.code, AuthCode::Dead(_)) && again.refresh == held.refresh {
+        tracing::warn!(provider, reason = %error.code, "the login is dead and was taken away");
         place.bury(locked, &error, now).await.map_err(|error| error.about(provider))?;
     }
     elsewhere(cx, vendor, need, error).await
@@ -353,10 +355,11 @@ mod tests {
                 tokio::task::yield_now().await;
             }
         };
-        let renewal = std::pin::pin!(renew(Renewal::Codex, refused("opaque-old"), cx.clone()));
-        let hung_up = futures_util::future::select(renewal, std::pin::pin!(asked)).await;
-        assert!(matches!(hung_up, futures_util::future::Either::Right(_)));
-        drop(hung_up);
+        let renewal = Box::pin(renew(Renewal::Codex, refused("opaque-old"), cx.clone()));
+        match futures_util::future::select(renewal, Box::pin(asked)).await {
+            futures_util::future::Either::Right(((), unfinished)) => drop(unfinished),
+            futures_util::future::Either::Left(_) => panic!("the server is slower than that"),
+        }
         drop(cx.turn.lock().await);
         let stored = &rehearsal::read(folder.path(), CODEX_STATE)["providers"]["openai-codex"]["tokens"];
         assert_eq!(stored["refresh_token"], "r2");

@@ -25,7 +25,7 @@ const VERDICT: [&str; 6] = [
 const REST_AFTER_401: Duration = Duration::from_secs(300);
 const REST_OTHERWISE: Duration = Duration::from_secs(3600);
 /// Quotas reset within a month; a later promise is a mistake.
-const LONGEST_REST: Duration = Duration::from_secs(31 * 24 * 3600);
+pub(super) const LONGEST_REST: Duration = Duration::from_secs(31 * 24 * 3600);
 
 #[derive(Clone)]
 pub struct Row {
@@ -122,6 +122,14 @@ impl Row {
 
     pub fn expires_at(&self) -> Option<Timestamp> {
         ["expires_at_ms", "expires_at"].iter().find_map(|key| self.fields.get(*key).and_then(moment::parse))
+    }
+
+    /// Notes the end of the token in every notation the row already uses.
+    pub(super) fn set_expiry(&mut self, end: Timestamp) {
+        self.set("expires_at_ms", end.as_millisecond());
+        if self.text("expires_at").is_some() {
+            self.set("expires_at", end.to_string());
+        }
     }
 
     pub fn request_count(&self) -> u64 {

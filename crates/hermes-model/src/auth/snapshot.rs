@@ -17,6 +17,10 @@ use std::path::Path;
 use std::time::Duration;
 use url::Url;
 
+/// In which order Anthropic's credentials are used when they are found.
+const ANTHROPIC_ORDER: [&str; 5] =
+    ["env:ANTHROPIC_TOKEN", "env:CLAUDE_CODE_OAUTH_TOKEN", "hermes_pkce", "claude_code", "env:ANTHROPIC_API_KEY"];
+
 /// A login as it is stored.
 #[derive(Debug, Clone)]
 pub struct Login {
@@ -127,6 +131,7 @@ impl Logins {
     }
 
     /// The whole pool of a provider: stored rows, our logins, and what the caller found in environment and settings.
+    /// Claude Code's login is among them; whether the person wants it used is for the resolver to decide.
     pub fn pool(&self, provider: &str, found: Vec<Live>) -> Vec<Row> {
         let mut live = found;
         let key_variable = Source::Env("ANTHROPIC_API_KEY".into());
@@ -135,6 +140,9 @@ impl Logins {
         // A key without any token beside it is a choice against logins.
         if !(provider == ANTHROPIC && has_key && !has_token) {
             live.extend(self.own_logins(provider));
+        }
+        if provider == ANTHROPIC {
+            live.sort_by_key(|one| ANTHROPIC_ORDER.iter().position(|source| *source == one.source.to_string()));
         }
         pool::seeded(self.rows(provider), live, &self.suppressed(provider))
     }
@@ -284,6 +292,8 @@ mod tests {
         let ids = |provider: &str| logins.rows(provider).iter().map(|row| row.id().to_owned()).collect::<Vec<_>>();
         assert_eq!((ids("groq"), ids("xai")), (vec!["own".to_owned()], vec!["x".to_owned()]));
         assert_eq!(logins.active_provider(), Some("groq"));
+        let names: Vec<String> = logins.providers().into_iter().collect();
+        assert_eq!(names, ["anthropic", "copilot", "groq", "nous", "openai-codex", "xai"]);
         let codex = logins.codex().expect("borrowed from the root");
         assert_eq!((codex.account_id.as_deref(), &codex.renewal), (Some("acc"), &Some(Renewal::Codex)));
         assert_eq!(
@@ -339,7 +349,7 @@ mod tests {
         let sources =
             |found| logins.pool(ANTHROPIC, found).iter().map(|row| row.source().to_string()).collect::<Vec<_>>();
         assert_eq!(sources(vec![key()]), ["env:ANTHROPIC_API_KEY"]);
-        assert_eq!(sources(vec![token, key()]), ["env:ANTHROPIC_TOKEN", "env:ANTHROPIC_API_KEY", "hermes_pkce"]);
+        assert_eq!(sources(vec![token, key()]), ["env:ANTHROPIC_TOKEN", "hermes_pkce", "env:ANTHROPIC_API_KEY"]);
         assert_eq!(sources(vec![]), ["hermes_pkce"]);
     }
 }

@@ -234,6 +234,21 @@ mod tests {
         assert_eq!(sources, (0..8).map(|number| format!("env:K{number}")).collect::<Vec<_>>());
     }
 
+    #[tokio::test]
+    async fn a_lock_held_by_another_process_is_waited_for_and_reported() {
+        use super::super::rehearsal::SkippingClock;
+        let home = tempfile::tempdir().expect("a home");
+        let (mine, theirs) = (store(home.path()), store(home.path()));
+        let clock = SkippingClock::default();
+        let held = theirs.lock(&clock, Duration::ZERO).await.expect("free");
+        let busy = mine.edit(&clock, |document| document.activate_first("nous")).await;
+        let expected = StoreError::Busy { path: home.path().join("auth.lock"), waited: Duration::from_secs(15) };
+        assert_eq!((busy, clock.elapsed()), (Err(expected), Duration::from_secs(15)));
+        assert!(!mine.path().exists());
+        drop(held);
+        mine.edit(&clock, |document| document.activate_first("nous")).await.expect("free again");
+    }
+
     #[cfg(unix)]
     #[tokio::test]
     async fn home_and_file_are_private_and_a_deleted_profile_stays_deleted() {

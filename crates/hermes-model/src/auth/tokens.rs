@@ -247,10 +247,8 @@ fn put_into_row(row: &mut Row, fresh: &Fresh, now: Timestamp) {
     if let Some(refresh) = &fresh.refresh {
         row.set("refresh_token", refresh.as_str());
     }
-    match fresh.expires_at(now) {
-        Some(end) if row.text("expires_at").is_none() => row.set("expires_at_ms", end.as_millisecond()),
-        Some(end) => row.set("expires_at", end.to_string()),
-        None => {}
+    if let Some(end) = fresh.expires_at(now) {
+        row.set_expiry(end);
     }
     row.set("last_refresh", now.to_string());
 }
