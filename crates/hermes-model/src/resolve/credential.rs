@@ -5,6 +5,7 @@
 
 use super::choice::Choice;
 use super::endpoint::{self, By, Site};
+use super::entry::{Entry, normal};
 use super::{Known, ResolveError, StoredCredential};
 use crate::provider::{AuthKind, Provider, table::PROVIDERS};
 use crate::secret::{BoundSecret, Origin, Secret, host_matches};
@@ -324,8 +325,8 @@ fn unset(choice: &Choice<'_>, variable: &str) -> ResolveError {
     }
 }
 
-fn entry_source(entry: &super::Entry) -> Source {
-    Source::Entry(super::config::normal(&entry.key))
+fn entry_source(entry: &Entry) -> Source {
+    Source::Entry(normal(&entry.key))
 }
 
 impl Offer {

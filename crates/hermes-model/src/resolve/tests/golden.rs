@@ -297,6 +297,8 @@ fn everyday_machines_resolve() {
         vector("Codex with one", none(), &[], ask("codex", ""))
             .with_login(login("openai-codex", "device_code", "eyJ-codex", Some("codex")))
             .gives("openai-codex", RESPONSES, "https://chatgpt.com/backend-api/codex", Some("eyJ-codex"), "device_code"),
+        vector("a provider that is a program", none(), &[], ask("copilot-acp", ""))
+            .gives("copilot-acp", CHAT, "acp://copilot", None, "none"),
         vector("GitHub's classic tokens", none(), &[("GH_TOKEN", "ghp_classic")], ask("copilot", "")).fails("refused_credential"),
         vector("the next token is tried", none(), &[("GH_TOKEN", "ghp_classic"), ("GITHUB_TOKEN", "github_pat_1")], ask("copilot", "gpt-5.4"))
             .gives("copilot", RESPONSES, "https://api.githubcopilot.com/", Some("github_pat_1"), "env:GITHUB_TOKEN"),

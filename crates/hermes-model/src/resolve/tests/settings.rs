@@ -115,6 +115,7 @@ fn the_model_comes_from_the_nearest_place() {
         (&json!({}), ask("openrouter", ""), Ok("from/env")),
         (&json!({"model": {"default": "from/config"}}), ask("openrouter", ""), Ok("from/config")),
         (&json!({"model": {"aliases": {"fast": "deepseek/deepseek-chat"}}}), ask("", "fast"), Ok("deepseek-chat")),
+        (&json!({"model": {"provider": "deepseek"}}), ask("", ""), Ok("deepseek-chat")),
         (&json!({"model": "deepseek:deepseek-reasoner"}), ask("", ""), Ok("deepseek-reasoner")),
     ];
     for (settings, asked, expected) in table {
