@@ -73,16 +73,13 @@ impl<'a> Choice<'a> {
             selected.base_url.as_deref(),
             config,
         );
-
         let suggested = ["HERMES_INFERENCE_MODEL", "HERMES_MODEL"].iter().find_map(|name| known.env.setting(name));
         let ambient = Selection::read("", known.env.setting("HERMES_INFERENCE_PROVIDER"), suggested, None, config);
 
         let mut notes = Vec::new();
         let requested = match asked.provider_or_home()? {
             Some(name) => Some(name),
-            None => {
-                configured.provider_or_home()?.or_else(|| known.env.setting("HERMES_INFERENCE_PROVIDER").and_then(wish))
-            }
+            None => configured.provider_or_home()?.or_else(|| ambient.provider.clone()),
         };
         let identity = match &requested {
             Some(name) => identify(name, config)?,

@@ -93,6 +93,8 @@ pub struct StoredCredential {
     pub base_url: Option<Url>,
     /// What the auth store needs to renew it; `None` when it cannot be renewed.
     pub renewal: Option<String>,
+    /// The account the login acts for, where the vendor wants it named (Codex).
+    pub account: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

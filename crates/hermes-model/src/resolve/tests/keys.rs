@@ -180,6 +180,18 @@ fn configured_headers_and_keys_go_to_their_endpoint_only() {
 }
 
 #[test]
+fn a_stored_key_of_an_endpoint_stays_at_that_endpoint() {
+    let settings = json!({"providers": {"p": {"base_url": "https://p.test/v1", "model": "m"}}});
+    let machine = Machine::with(&settings, &[]).login(login("custom:p", "manual", "stored-p", None));
+    let key_at = |base_url: Option<&str>| {
+        let asked = Ask { base_url: base_url.map(str::to_owned), ..ask("p", "") };
+        key_of(&machine.resolve(&asked).expect("resolves"))
+    };
+    assert_eq!(key_at(None).as_deref(), Some("stored-p"));
+    assert_eq!(key_at(Some("https://evil.test/v1")), None);
+}
+
+#[test]
 fn printing_a_runtime_shows_no_secret() {
     let settings = json!({
         "model": {"api_key": "hidden-config-key", "provider": "custom", "base_url": "https://p.test/v1", "default": "m",
