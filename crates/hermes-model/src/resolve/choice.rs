@@ -3,7 +3,8 @@
 //! Names come from the request, the config or the environment, in that order; without any, [`automatic`] looks at what
 //! the person has. An endpoint named without a provider is a custom endpoint, whatever keys are lying around.
 
-use super::config::{Alias, Entry, ModelConfig, normal};
+use super::config::{Alias, ModelConfig};
+use super::entry::{Entry, normal};
 use super::{Ask, Known, ResolveError, endpoint};
 use crate::provider::{AuthKind, Provider, suggestions, table::PROVIDERS};
 
@@ -26,6 +27,8 @@ pub(super) struct Choice<'a> {
     pub(super) model: Option<String>,
     /// The configured model, without its provider.
     pub(super) default_model: Option<String>,
+    /// The model the environment suggests.
+    pub(super) weak_model: Option<String>,
     /// The endpoint the request names.
     pub(super) base_url: Option<String>,
     /// The config names this provider or endpoint under `model`, so its key, headers and protocol apply.
@@ -70,13 +73,13 @@ impl<'a> Choice<'a> {
             selected.base_url.as_deref(),
             config,
         );
+        let suggested = ["HERMES_INFERENCE_MODEL", "HERMES_MODEL"].iter().find_map(|name| known.env.setting(name));
+        let ambient = Selection::read("", known.env.setting("HERMES_INFERENCE_PROVIDER"), suggested, None, config);
 
         let mut notes = Vec::new();
         let requested = match asked.provider_or_home()? {
             Some(name) => Some(name),
-            None => {
-                configured.provider_or_home()?.or_else(|| known.env.setting("HERMES_INFERENCE_PROVIDER").and_then(wish))
-            }
+            None => configured.provider_or_home()?.or_else(|| ambient.provider.clone()),
         };
         let identity = match &requested {
             Some(name) => identify(name, config)?,
@@ -85,15 +88,19 @@ impl<'a> Choice<'a> {
         refuse_disabled(&identity, config)?;
 
         let configured_name = configured.provider_or_home().ok().flatten().map(|name| canonical(&name, config));
+        let is_for = |provider: Option<&String>| provider.is_none_or(|name| *name == identity.name);
+        let ambient_name = ambient.provider.as_deref().map(|name| canonical(name, config));
+        let default_applies = is_for(configured_name.as_ref());
         Ok(Self {
             ask,
+            weak_model: ambient.model.filter(|_| default_applies && is_for(ambient_name.as_ref())),
             row: identity.row,
             entry: identity.entry,
             requested: requested.unwrap_or_else(|| "auto".into()),
             model: asked.model,
             base_url: asked.base_url,
             is_configured: configured_name.as_ref() == Some(&identity.name),
-            default_applies: configured_name.is_none_or(|name| name == identity.name),
+            default_applies,
             default_model: configured.model,
             name: identity.name,
             notes,

@@ -5,6 +5,7 @@
 //! a config is harmless. Endpoints stay text until they are used, because only then is a broken one an error.
 
 use super::Ask;
+use super::entry::{Entry, entries, normal};
 use super::section::{Section, Single, Warning};
 use crate::auth::pool::Strategy;
 use crate::secret::Secret;
@@ -55,42 +56,6 @@ pub struct Selected {
     pub allow_openai_key_for_custom: bool,
 }
 
-/// One endpoint of `providers` or `custom_providers`.
-#[derive(Debug, Clone)]
-pub struct Entry {
-    /// The key in the map, or the name in the list.
-    pub key: String,
-    pub name: Option<String>,
-    pub base_url: Option<String>,
-    pub api_key: Option<Secret>,
-    pub key_env: Option<String>,
-    pub api_mode: Option<ApiMode>,
-    pub default_model: Option<String>,
-    /// In the order written; the first is the default where `default_model` is not set.
-    pub models: Vec<EntryModel>,
-    pub extra_body: Object,
-    pub headers: Vec<(String, Secret)>,
-    pub context_length: Option<u64>,
-    pub max_output_tokens: Option<u64>,
-    pub request_timeout: Option<Duration>,
-    pub stale_after: Option<Duration>,
-    pub rate_limit_delay: Option<Duration>,
-    pub discover_models: bool,
-    pub ca_certificate: Option<String>,
-    pub verify_tls: bool,
-    pub enabled: bool,
-}
-
-/// What an entry says about one of its models.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct EntryModel {
-    pub id: String,
-    pub context_length: Option<u64>,
-    pub max_output_tokens: Option<u64>,
-    pub request_timeout: Option<Duration>,
-    pub stale_after: Option<Duration>,
-}
-
 /// A short name for a model, perhaps of another provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Alias {
@@ -117,49 +82,6 @@ pub struct TaskFallback {
     pub ask: Ask,
     pub timeout: Option<Duration>,
 }
-
-const CAMEL_CASE: [(&str, &str); 8] = [
-    ("apiKey", "api_key"),
-    ("baseUrl", "base_url"),
-    ("apiMode", "api_mode"),
-    ("keyEnv", "key_env"),
-    ("apiKeyEnv", "api_key_env"),
-    ("defaultModel", "default_model"),
-    ("contextLength", "context_length"),
-    ("rateLimitDelay", "rate_limit_delay"),
-];
-
-const ENTRY_KEYS: [&str; 29] = [
-    "name",
-    "base_url",
-    "url",
-    "api",
-    "api_key",
-    "key_env",
-    "api_key_env",
-    "api_mode",
-    "transport",
-    "default_model",
-    "model",
-    "models",
-    "extra_body",
-    "extra_headers",
-    "headers",
-    "context_length",
-    "max_output_tokens",
-    "max_tokens",
-    "request_timeout_seconds",
-    "timeout_seconds",
-    "stale_timeout_seconds",
-    "rate_limit_delay",
-    "discover_models",
-    "ssl_ca_cert",
-    "ssl_verify",
-    "enabled",
-    "provider",
-    "provider_key",
-    "description",
-];
 
 const TASK_KEYS: [&str; 14] = [
     "provider",
@@ -193,10 +115,10 @@ impl ModelConfig {
             strategies: strategies(&root.section("credential_pool_strategies")),
             routing: routing(&root.section("provider_routing")),
             auxiliary: tasks(&auxiliary),
-            transient_retries: transient_retries(&auxiliary),
+            transient_retries: auxiliary.number("transient_retries", 0..=6),
             reasoning: agent.reasoning(&["reasoning_effort"]),
             reasoning_by_model: reasoning_by_model(&agent.section("reasoning_overrides")),
-            api_max_retries: agent.count(&["api_max_retries"]),
+            api_max_retries: agent.number("api_max_retries", 0..=100),
             local_stale_after: agent.seconds(&["local_stream_stale_timeout"]),
         };
         (config, warnings.into_inner())
@@ -214,25 +136,6 @@ impl ModelConfig {
     pub fn reasoning_for(&self, model: &str) -> Option<Reasoning> {
         self.reasoning_by_model.get(model).copied().or(self.reasoning)
     }
-}
-
-impl Entry {
-    pub fn model(&self, id: &str) -> Option<&EntryModel> {
-        self.models.iter().find(|model| model.id == id)
-    }
-
-    pub fn first_model(&self) -> Option<&str> {
-        self.default_model.as_deref().or_else(|| self.models.first().map(|model| model.id.as_str()))
-    }
-
-    pub fn label(&self) -> &str {
-        self.name.as_deref().unwrap_or(&self.key)
-    }
-}
-
-/// How names of entries are compared.
-pub(super) fn normal(name: &str) -> String {
-    name.trim().to_lowercase().replace(' ', "-")
 }
 
 /// `model` as text or map, and the older places of the same settings at the root.
@@ -262,86 +165,6 @@ fn selected(root: &Section<'_>) -> Selected {
         supports_vision: model.flag(&["supports_vision"]),
         ollama_num_ctx: model.count(&["ollama_num_ctx"]),
         allow_openai_key_for_custom: model.flag(&["allow_openai_key_for_custom"]).unwrap_or(false),
-    }
-}
-
-fn entries(root: &Section<'_>) -> Vec<Entry> {
-    let mut found: Vec<Entry> =
-        root.section("providers").sections().into_iter().map(|(key, section)| entry(key, section)).collect();
-    for section in root.list("custom_providers", Single::Refused) {
-        match section.text(&["name"]) {
-            Some(name) => found.push(entry(name, section)),
-            None => section.warn("name", "is missing; the endpoint cannot be chosen and is ignored"),
-        }
-    }
-    found
-}
-
-fn entry(key: String, mut section: Section<'_>) -> Entry {
-    section.respell(&CAMEL_CASE);
-    section.report_unknown(&ENTRY_KEYS);
-    let mut headers = section.headers("extra_headers");
-    headers.extend(section.headers("headers"));
-    Entry {
-        key,
-        name: section.text(&["name"]),
-        base_url: section.text(&["base_url", "url", "api"]),
-        api_key: section.secret(&["api_key"]),
-        key_env: section.text(&["key_env", "api_key_env"]),
-        api_mode: section.mode(&["api_mode", "transport"]),
-        default_model: section.text(&["default_model", "model"]),
-        models: entry_models(&section),
-        extra_body: section.object(&["extra_body"]),
-        headers,
-        context_length: section.count(&["context_length"]),
-        max_output_tokens: section.count(&["max_output_tokens", "max_tokens"]),
-        request_timeout: section.seconds(&["request_timeout_seconds", "timeout_seconds"]),
-        stale_after: section.seconds(&["stale_timeout_seconds"]),
-        rate_limit_delay: section.seconds(&["rate_limit_delay"]),
-        discover_models: section.flag(&["discover_models"]).unwrap_or(true),
-        ca_certificate: section.text(&["ssl_ca_cert"]),
-        verify_tls: section.flag(&["ssl_verify"]).unwrap_or(true),
-        enabled: section.flag(&["enabled"]).unwrap_or(true),
-    }
-}
-
-/// `models` as a map by id, a list of ids, or a list of maps with an `id`.
-fn entry_models(section: &Section<'_>) -> Vec<EntryModel> {
-    match section.value(&["models"]) {
-        Some((_, Value::Object(_))) => section
-            .section("models")
-            .entries()
-            .map(|(id, value)| {
-                let details = value.as_object().cloned().unwrap_or_default();
-                entry_model(id.clone(), &section.below(&format!("models.{id}"), details))
-            })
-            .collect(),
-        Some((_, Value::Array(items))) => items
-            .iter()
-            .filter_map(|item| match item {
-                Value::String(id) => Some(EntryModel { id: id.clone(), ..EntryModel::default() }),
-                Value::Object(details) => {
-                    let details = section.below("models", details.clone());
-                    Some(entry_model(details.text(&["id", "name"])?, &details))
-                }
-                _ => None,
-            })
-            .collect(),
-        Some(_) => {
-            section.warn("models", "expected a map or a list; ignored");
-            Vec::new()
-        }
-        None => Vec::new(),
-    }
-}
-
-fn entry_model(id: String, details: &Section<'_>) -> EntryModel {
-    EntryModel {
-        id,
-        context_length: details.count(&["context_length", "contextLength"]),
-        max_output_tokens: details.count(&["max_output_tokens", "max_tokens"]),
-        request_timeout: details.seconds(&["timeout_seconds", "request_timeout_seconds"]),
-        stale_after: details.seconds(&["stale_timeout_seconds"]),
     }
 }
 
@@ -427,16 +250,6 @@ fn tasks(auxiliary: &Section<'_>) -> BTreeMap<String, TaskConfig> {
         .collect()
 }
 
-fn transient_retries(auxiliary: &Section<'_>) -> Option<u64> {
-    match auxiliary.value(&["transient_retries"])? {
-        (_, value) if value.as_u64().is_some_and(|count| count <= 6) => value.as_u64(),
-        _ => {
-            auxiliary.warn("transient_retries", "expected a whole number from 0 to 6; ignored");
-            None
-        }
-    }
-}
-
 fn strategies(section: &Section<'_>) -> BTreeMap<String, Strategy> {
     let mut found = BTreeMap::new();
     for (provider, _) in section.entries() {
@@ -463,10 +276,9 @@ fn routing(section: &Section<'_>) -> Object {
     }
     for key in ["only", "ignore", "order"] {
         match section.value(&[key]) {
+            Some((_, Value::Array(items))) if items.is_empty() => {}
             Some((_, list @ Value::Array(items))) if items.iter().all(Value::is_string) => {
-                if !items.is_empty() {
-                    routing.insert(key.into(), list.clone());
-                }
+                routing.insert(key.into(), list.clone());
             }
             Some(_) => section.warn(key, "expected a list of provider names; ignored"),
             None => {}

@@ -5,6 +5,7 @@
 
 use super::choice::Choice;
 use super::endpoint::{self, By, Site};
+use super::entry::{Entry, normal};
 use super::{Known, ResolveError, StoredCredential};
 use crate::auth::Renewal;
 use crate::provider::{AuthKind, Provider, table::PROVIDERS};
@@ -30,6 +31,8 @@ pub struct Credential {
     pub expires_at: Option<u64>,
     /// What the auth store needs to renew it.
     pub renewal: Option<Renewal>,
+    /// The account the login acts for, where the vendor wants it named.
+    pub account: Option<String>,
     /// The endpoint this credential is for.
     pub(super) base_url: Url,
 }
@@ -69,6 +72,7 @@ struct Offer {
     login: Option<Login>,
     expires_at: Option<u64>,
     renewal: Option<Renewal>,
+    account: Option<String>,
     served_at: Option<Url>,
 }
 
@@ -91,6 +95,7 @@ pub(super) fn list(
                 source: offer.source,
                 expires_at: offer.expires_at,
                 renewal: offer.renewal,
+                account: offer.account,
                 base_url: url,
             });
         }
@@ -104,6 +109,7 @@ pub(super) fn list(
             source: choice.entry.filter(|_| choice.is_named_endpoint()).map_or(Source::None, entry_source),
             expires_at: None,
             renewal: None,
+            account: None,
             base_url: url,
         });
     }
@@ -154,7 +160,7 @@ fn offers(choice: &Choice<'_>, site: Option<&Site>, known: &Known<'_>) -> Result
         return Ok(vec![Offer::env(variable, secret, Owner::Endpoint)]);
     }
     let mut offers = from_config(choice, site, known);
-    let stored = from_store(choice, known);
+    let stored = from_store(choice, site, known);
     if choice.row.auth == AuthKind::Anthropic {
         offers.extend(anthropic(Owner::Vendor(choice.row), site, known, stored));
     } else if choice.row.id == "custom" {
@@ -207,9 +213,20 @@ fn from_environment(owner: Owner, variables: &[&str], known: &Known<'_>) -> Vec<
     variables.iter().filter_map(|name| Some(Offer::env(name, known.env.credential(name)?, owner))).collect()
 }
 
-fn from_store(choice: &Choice<'_>, known: &Known<'_>) -> Vec<Offer> {
-    let owner = if choice.row.id == "custom" { Owner::Endpoint } else { Owner::Vendor(choice.row) };
-    known.stored.rows.iter().filter(|row| row.provider == choice.name).map(|row| Offer::stored(row, owner)).collect()
+/// Rows of the store under this name. A row of a custom endpoint goes only where that endpoint is: to the entry's own
+/// address, or to the one it was stored with.
+fn from_store(choice: &Choice<'_>, site: Option<&Site>, known: &Known<'_>) -> Vec<Offer> {
+    let rows = known.stored.rows.iter().filter(|row| row.provider == choice.name);
+    if choice.row.id != "custom" {
+        return rows.map(|row| Offer::stored(row, Owner::Vendor(choice.row))).collect();
+    }
+    let is_at = |row: &&StoredCredential| {
+        site.is_some_and(|site| match &row.base_url {
+            Some(url) => Origin::of(url) == Origin::of(&site.url),
+            None => site.by == By::Entry,
+        })
+    };
+    rows.filter(is_at).map(|row| Offer::stored(row, Owner::Endpoint)).collect()
 }
 
 /// A login that can be renewed beats a copy of it in the environment; a lone API key says that the person does not
@@ -325,13 +342,23 @@ fn unset(choice: &Choice<'_>, variable: &str) -> ResolveError {
     }
 }
 
-fn entry_source(entry: &super::Entry) -> Source {
-    Source::Entry(super::config::normal(&entry.key))
+fn entry_source(entry: &Entry) -> Source {
+    Source::Entry(normal(&entry.key))
 }
 
 impl Offer {
     fn new(id: &str, secret: Secret, source: Source, owner: Owner) -> Self {
-        Self { id: id.to_owned(), secret, source, owner, login: None, expires_at: None, renewal: None, served_at: None }
+        Self {
+            id: id.to_owned(),
+            secret,
+            source,
+            owner,
+            login: None,
+            expires_at: None,
+            renewal: None,
+            account: None,
+            served_at: None,
+        }
     }
 
     fn env(variable: &str, secret: Secret, owner: Owner) -> Self {
@@ -343,6 +370,7 @@ impl Offer {
             login: Some(row.login),
             expires_at: row.expires_at,
             renewal: row.renewal.clone(),
+            account: row.account.clone(),
             served_at: row.base_url.clone(),
             ..Self::new(&row.id, row.secret.clone(), Source::Stored(row.source.clone()), owner)
         }

@@ -12,6 +12,7 @@ mod choice;
 mod config;
 mod credential;
 mod endpoint;
+mod entry;
 mod env;
 mod error;
 mod fallback;
@@ -24,9 +25,10 @@ mod tests;
 
 pub use auxiliary::{AuxCandidate, Skip, TASKS, Task, Via, route};
 pub use choice::split_model;
-pub use config::{Alias, Entry, EntryModel, ModelConfig, Selected, TaskConfig, TaskFallback};
+pub use config::{Alias, ModelConfig, Selected, TaskConfig, TaskFallback};
 pub use credential::{Credential, Source};
 pub use endpoint::is_local;
+pub use entry::{Entry, EntryModel};
 pub use env::Env;
 pub use error::ResolveError;
 pub use fallback::{chain, same_target};
@@ -92,6 +94,8 @@ pub struct StoredCredential {
     pub base_url: Option<Url>,
     /// What the auth store needs to renew it; `None` when it cannot be renewed.
     pub renewal: Option<Renewal>,
+    /// The account the login acts for, where the vendor wants it named (Codex).
+    pub account: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -108,9 +112,9 @@ pub fn resolve(ask: &Ask, known: &Known<'_>) -> Result<Runtime, ResolveError> {
     let site = endpoint::site(&mut choice, known)?;
     let listed = credential::list(&choice, site.as_ref(), known)?;
     let credential = credential::pick(&choice, listed, known)?;
-    let model = runtime::model(&choice, &credential.base_url, known)?;
+    let model = runtime::model(&choice, &credential.base_url)?;
     let api_mode = runtime::api_mode(&choice, &credential.base_url, &model, known);
-    Ok(runtime::assemble(choice, credential, model, api_mode, known))
+    Ok(runtime::assemble(choice, site.as_ref(), credential, &model, api_mode, known))
 }
 
 /// The credentials that could serve `ask`, best first. Each is bound; none of them has been tried.

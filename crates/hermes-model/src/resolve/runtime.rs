@@ -3,10 +3,11 @@
 //! A runtime never changes; another model, credential or endpoint is another runtime. Printing one shows no secret.
 
 use super::choice::Choice;
+use super::endpoint::{By, Site};
 use super::timeouts::{self, Staleness};
 use super::{Credential, Entry, Known, ResolveError};
 use crate::provider::{ModeRule, Provider, context, mode, names};
-use crate::secret::{BoundSecret, Origin, Secret};
+use crate::secret::{BoundSecret, Origin};
 use crate::wire::{ApiMode, Target};
 use hermes_types::Object;
 use serde_json::{Value, json};
@@ -74,7 +75,7 @@ impl Runtime {
             _ => mode::api_mode(self.provider, &self.base_url, model),
         };
         let base_url = mode::settle(self.provider, api_mode, self.base_url.clone());
-        let limits = limits(self.provider, entry, &base_url, model, Overrides::default(), known);
+        let limits = limits(self.provider, entry, &base_url, model, &Overrides::default(), known);
         Self { model: wire, api_mode, base_url, limits, ..self.clone() }
     }
 }
@@ -88,12 +89,8 @@ struct Overrides {
 
 /// The model: the one asked for, the configured one, the environment's, the entry's own, the vendor's first. Servers
 /// the person runs have no first model; whoever can look may ask them.
-pub(super) fn model(choice: &Choice<'_>, base_url: &Url, known: &Known<'_>) -> Result<String, ResolveError> {
+pub(super) fn model(choice: &Choice<'_>, base_url: &Url) -> Result<String, ResolveError> {
     let configured = choice.default_model.clone().filter(|_| choice.default_applies);
-    let weak = || {
-        let variable = ["HERMES_INFERENCE_MODEL", "HERMES_MODEL"].iter().find_map(|name| known.env.setting(name));
-        variable.filter(|_| choice.default_applies).map(str::to_owned)
-    };
     let entry = || choice.entry.and_then(Entry::first_model).map(str::to_owned);
     let curated = || {
         let first = choice.row.models.first().filter(|_| !choice.row.is_self_hosted());
@@ -103,7 +100,7 @@ pub(super) fn model(choice: &Choice<'_>, base_url: &Url, known: &Known<'_>) -> R
         .model
         .clone()
         .or(configured)
-        .or_else(weak)
+        .or_else(|| choice.weak_model.clone())
         .or_else(entry)
         .or_else(curated)
         .ok_or_else(|| ResolveError::NoModel { provider: choice.label(), base_url: base_url.clone() })
@@ -128,15 +125,16 @@ pub(super) fn api_mode(choice: &Choice<'_>, base_url: &Url, model: &str, known: 
 
 pub(super) fn assemble(
     choice: Choice<'_>,
+    site: Option<&Site>,
     credential: Credential,
-    model: String,
+    model: &str,
     api_mode: ApiMode,
     known: &Known<'_>,
 ) -> Runtime {
     let row = choice.row;
     let base_url = mode::settle(row, api_mode, credential.base_url.clone());
     let selected = &known.config.model;
-    let is_selected_model = choice.default_applies && choice.default_model.as_ref() == Some(&model);
+    let is_selected_model = choice.default_applies && choice.default_model.as_deref() == Some(model);
     let overrides = Overrides {
         context_window: selected.context_length.filter(|_| is_selected_model),
         max_output_tokens: selected.max_tokens.filter(|_| is_selected_model),
@@ -145,10 +143,10 @@ pub(super) fn assemble(
         provider: row,
         label: choice.label(),
         api_mode,
-        model: names::wire_name(row, &model),
-        headers: headers(&choice, &base_url, known),
+        model: names::wire_name(row, model),
+        headers: headers(&choice, site, &base_url, known),
         extra_body: extra_body(&choice, known),
-        limits: limits(row, choice.entry, &base_url, &model, overrides, known),
+        limits: limits(row, choice.entry, &base_url, model, &overrides, known),
         requested: choice.requested,
         notes: choice.notes,
         name: choice.name,
@@ -157,14 +155,19 @@ pub(super) fn assemble(
     }
 }
 
-/// The selection's headers, then those of the entry, which win; each bound to this endpoint.
-fn headers(choice: &Choice<'_>, base_url: &Url, known: &Known<'_>) -> Vec<(String, BoundSecret)> {
-    let selected = known.config.model.headers.iter().filter(|_| choice.is_configured && choice.base_url.is_none());
-    let entry = choice.entry.iter().flat_map(|entry| &entry.headers).filter(|_| choice.base_url.is_none());
+/// The selection's headers, then those of the entry, which win; each bound to this endpoint. Headers that stand beside
+/// an endpoint go only there, and none go to an endpoint that came with the request.
+fn headers(choice: &Choice<'_>, site: Option<&Site>, base_url: &Url, known: &Known<'_>) -> Vec<(String, BoundSecret)> {
+    let by = site.map(|site| site.by);
+    let belongs = |own: Option<&String>, here: By| if own.is_some() { by == Some(here) } else { by != Some(By::Ask) };
+    let selected = Some(&known.config.model)
+        .filter(|selected| choice.is_configured && belongs(selected.base_url.as_ref(), By::Config))
+        .map(|selected| &selected.headers);
+    let entry = choice.entry.filter(|entry| belongs(entry.base_url.as_ref(), By::Entry)).map(|entry| &entry.headers);
     let mut headers: Vec<(String, BoundSecret)> = Vec::new();
-    for (name, value) in selected.chain(entry) {
+    for (name, value) in selected.into_iter().chain(entry).flatten() {
         headers.retain(|(earlier, _)| !earlier.eq_ignore_ascii_case(name));
-        headers.push((name.clone(), Secret::bind(value.clone(), [Origin::of(base_url)])));
+        headers.push((name.clone(), value.clone().bind([Origin::of(base_url)])));
     }
     headers
 }
@@ -189,7 +192,7 @@ fn limits(
     entry: Option<&Entry>,
     base_url: &Url,
     model: &str,
-    overrides: Overrides,
+    overrides: &Overrides,
     known: &Known<'_>,
 ) -> Limits {
     let of_model = entry.and_then(|entry| entry.model(model));

@@ -8,6 +8,7 @@ use crate::wire::ApiMode;
 use hermes_types::{Object, Reasoning};
 use serde_json::Value;
 use std::cell::RefCell;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 /// Something in the settings that was not understood. It never contains a value, which might be a secret.
@@ -104,6 +105,11 @@ impl<'w> Section<'w> {
 
     pub(super) fn text(&self, keys: &[&str]) -> Option<String> {
         self.read(keys, "text", |value| value.as_str().map(|text| text.trim().to_owned()))
+    }
+
+    pub(super) fn number(&self, key: &str, range: RangeInclusive<u64>) -> Option<u64> {
+        let expected = format!("a whole number from {} to {}", range.start(), range.end());
+        self.read(&[key], &expected, |value| value.as_u64().filter(|number| range.contains(number)))
     }
 
     pub(super) fn count(&self, keys: &[&str]) -> Option<u64> {

@@ -4,8 +4,10 @@ use super::*;
 use serde_json::json;
 use std::time::Duration;
 
-/// Where each place of the route leads: why it is there, the provider and model, or why it is passed over.
-fn places(machine: &Machine, task: &str) -> Vec<(Via, Result<(String, String), String>)> {
+/// Where a place of the route leads: why it is there, the provider and model, or why it is passed over.
+type Place = (Via, Result<(String, String), String>);
+
+fn places(machine: &Machine, task: &str) -> Vec<Place> {
     let main = machine.resolve(&Ask::default()).expect("the conversation has a model");
     let describe = |runtime: Runtime| (runtime.name, runtime.model);
     route(task, &main, &machine.known())
@@ -14,7 +16,7 @@ fn places(machine: &Machine, task: &str) -> Vec<(Via, Result<(String, String), S
         .collect()
 }
 
-fn works(via: Via, provider: &str, model: &str) -> (Via, Result<(String, String), String>) {
+fn works(via: Via, provider: &str, model: &str) -> Place {
     (via, Ok((provider.to_owned(), model.to_owned())))
 }
 

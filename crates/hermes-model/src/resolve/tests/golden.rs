@@ -297,6 +297,10 @@ fn everyday_machines_resolve() {
         vector("Codex with one", none(), &[], ask("codex", ""))
             .with_login(login("openai-codex", "device_code", "eyJ-codex", Some("codex")))
             .gives("openai-codex", RESPONSES, "https://chatgpt.com/backend-api/codex", Some("eyJ-codex"), "device_code"),
+        vector("a provider in the suggested model's name", none(), &[("HERMES_MODEL", "deepseek:deepseek-chat"), ("DEEPSEEK_API_KEY", "ds-key"), ("OPENROUTER_API_KEY", "sk-or-1")], ask("", ""))
+            .gives("deepseek", CHAT, "https://api.deepseek.com/v1", Some("ds-key"), "env:DEEPSEEK_API_KEY"),
+        vector("a provider that is a program", none(), &[], ask("copilot-acp", ""))
+            .gives("copilot-acp", CHAT, "acp://copilot", None, "none"),
         vector("GitHub's classic tokens", none(), &[("GH_TOKEN", "ghp_classic")], ask("copilot", "")).fails("refused_credential"),
         vector("the next token is tried", none(), &[("GH_TOKEN", "ghp_classic"), ("GITHUB_TOKEN", "github_pat_1")], ask("copilot", "gpt-5.4"))
             .gives("copilot", RESPONSES, "https://api.githubcopilot.com/", Some("github_pat_1"), "env:GITHUB_TOKEN"),
@@ -306,7 +310,7 @@ fn everyday_machines_resolve() {
             .gives("anthropic", MESSAGES, "https://me.services.ai.azure.com/anthropic", Some("azure-1"), "env:AZURE_ANTHROPIC_KEY"),
         vector("an endpoint with a password in it", custom("https://user:pw@proxy.test/v1"), &[], ask("", "")).fails("invalid_base_url"),
         vector("an endpoint without a scheme", custom("localhost:8080/v1"), &[], ask("", "")).fails("invalid_base_url"),
-        vector("no model for a server", custom("http://127.0.0.1:1/v1"), &[], ask("custom:nobody", "")).fails("unknown_provider"),
+        vector("an endpoint nobody defined", none(), &[], ask("custom:nobody", "")).fails("unknown_provider"),
         vector("a server without a model", json!({"model": {"provider": "custom", "base_url": "http://127.0.0.1:1/v1"}}), &[], ask("", "")).fails("no_model"),
         vector("a provider in the model's name", none(), &[("DEEPSEEK_API_KEY", "ds-key"), ("OPENROUTER_API_KEY", "sk-or-1")], ask("", "deepseek:deepseek-chat"))
             .gives("deepseek", CHAT, "https://api.deepseek.com/v1", Some("ds-key"), "env:DEEPSEEK_API_KEY"),

@@ -39,6 +39,21 @@ fn lives_at(variable: &str, url: &Url) -> bool {
     owners(variable).any(|row| endpoint::is_home(row, url))
 }
 
+/// A login of every vendor that has one, with a token that names it.
+fn all_logins() -> Vec<StoredCredential> {
+    let login_of = |id: &&str| login(id, "device_code", &format!("login-of-{id}"), None);
+    ["openrouter", "nous", "openai-codex", "anthropic", "copilot", "deepseek"].iter().map(login_of).collect()
+}
+
+/// Whether the secret named in `shown` belongs at `url`.
+fn belongs_at(shown: &str, url: &Url) -> bool {
+    match (shown.strip_prefix("key-of-"), shown.strip_prefix("login-of-")) {
+        (Some(variable), _) => lives_at(variable, url),
+        (_, Some(id)) => Provider::find(id).is_some_and(|row| endpoint::is_home(row, url)),
+        _ => false,
+    }
+}
+
 /// The key an endpoint would see, opened at the runtime's own endpoint and refused everywhere else.
 fn shown_key(runtime: &Runtime) -> Option<String> {
     let bound = runtime.credential.secret.as_ref()?;
@@ -58,7 +73,10 @@ proptest! {
         place in 0..5_usize,
         provider in select(vec!["", "custom", "openai", "openrouter", "deepseek", "anthropic", "ollama", "lmstudio", "my-proxy"]),
     ) {
-        let mut settings = json!({"model": {"default": "m"}});
+        let mut settings = json!({
+            "model": {"default": "m"},
+            "auxiliary": {"mcp": {"base_url": hostile}},
+        });
         let mut variables = chosen;
         let mut asked = Ask { model: Some("m".into()), ..Ask::default() };
         match place {
@@ -82,11 +100,14 @@ proptest! {
         }
         let (config, _) = ModelConfig::parse(&settings);
         let env = Env::new([], variables);
-        let stored = Stored::default();
-        let Ok(runtime) = resolve(&asked, &Known { config: &config, env: &env, stored: &stored }) else { return Ok(()) };
-        if let Some(key) = shown_key(&runtime) {
-            let variable = key.strip_prefix("key-of-").expect("all keys are of the environment");
-            prop_assert!(lives_at(variable, &runtime.base_url), "{variable} was shown to {}", runtime.base_url);
+        let stored = Stored { rows: all_logins(), ..Stored::default() };
+        let known = Known { config: &config, env: &env, stored: &stored };
+        let Ok(main) = resolve(&asked, &known) else { return Ok(()) };
+        let side_jobs = ["compression", "vision", "mcp"].into_iter().flat_map(|task| route(task, &main, &known));
+        for runtime in side_jobs.filter_map(|place| place.runtime.ok()).chain([main.clone()]) {
+            if let Some(key) = shown_key(&runtime) {
+                prop_assert!(belongs_at(&key, &runtime.base_url), "{key} was shown to {}", runtime.base_url);
+            }
         }
     }
 
@@ -156,6 +177,18 @@ fn configured_headers_and_keys_go_to_their_endpoint_only() {
     let moved = Ask { base_url: Some("https://evil.test/v1".into()), ..ask("p", "") };
     let moved = machine.resolve(&moved).expect("resolves");
     assert_eq!((key_of(&moved), moved.headers), (None, Vec::new()));
+}
+
+#[test]
+fn a_stored_key_of_an_endpoint_stays_at_that_endpoint() {
+    let settings = json!({"providers": {"p": {"base_url": "https://p.test/v1", "model": "m"}}});
+    let machine = Machine::with(&settings, &[]).login(login("custom:p", "manual", "stored-p", None));
+    let key_at = |base_url: Option<&str>| {
+        let asked = Ask { base_url: base_url.map(str::to_owned), ..ask("p", "") };
+        key_of(&machine.resolve(&asked).expect("resolves"))
+    };
+    assert_eq!(key_at(None).as_deref(), Some("stored-p"));
+    assert_eq!(key_at(Some("https://evil.test/v1")), None);
 }
 
 #[test]

@@ -63,6 +63,7 @@ pub(super) fn login(provider: &str, source: &str, token: &str, renewal: Option<&
         expires_at: Some(2_000_000_000),
         base_url: None,
         renewal: renewal.map(str::to_owned),
+        account: None,
     }
 }
 

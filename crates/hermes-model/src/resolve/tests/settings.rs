@@ -115,6 +115,7 @@ fn the_model_comes_from_the_nearest_place() {
         (&json!({}), ask("openrouter", ""), Ok("from/env")),
         (&json!({"model": {"default": "from/config"}}), ask("openrouter", ""), Ok("from/config")),
         (&json!({"model": {"aliases": {"fast": "deepseek/deepseek-chat"}}}), ask("", "fast"), Ok("deepseek-chat")),
+        (&json!({"model": {"provider": "deepseek"}}), ask("", ""), Ok("deepseek-chat")),
         (&json!({"model": "deepseek:deepseek-reasoner"}), ask("", ""), Ok("deepseek-reasoner")),
     ];
     for (settings, asked, expected) in table {
@@ -232,4 +233,36 @@ fn a_login_that_is_passed_over_is_mentioned() {
     machine.env = Env::default();
     let runtime = machine.resolve(&Ask::default()).expect("resolves");
     assert_eq!((runtime.name.as_str(), key_of(&runtime).as_deref()), ("nous", Some("eyJ-nous")));
+}
+
+#[test]
+fn a_probed_endpoint_serves_the_key_it_was_found_with() {
+    let found = |url: &str, key: &str| DetectedEndpoint {
+        provider: "zai".into(),
+        base_url: Url::parse(url).expect(url),
+        key_hash: format!("{}0000", secret(key).fingerprint()),
+    };
+    let base_url = |place: DetectedEndpoint| {
+        let mut machine = Machine::with(&json!({}), &[("GLM_API_KEY", "glm-key")]);
+        machine.stored.detected = vec![place];
+        machine.resolve(&ask("zai", "")).expect("resolves").base_url.to_string()
+    };
+    let coding = "https://api.z.ai/api/coding/paas/v4";
+    let usual = "https://api.z.ai/api/paas/v4";
+    assert_eq!(base_url(found(coding, "glm-key")), coding);
+    assert_eq!(base_url(found(coding, "another-key")), usual);
+    assert_eq!(base_url(found("https://evil.test/v4", "glm-key")), usual);
+}
+
+#[test]
+fn another_model_of_the_same_runtime_may_speak_another_protocol() {
+    let machine = Machine::with(&json!({}), &[("OPENCODE_ZEN_API_KEY", "zen-1")]);
+    let claude = machine.resolve(&ask("opencode-zen", "claude-sonnet-4-6")).expect("resolves");
+    let glm = claude.with_model("z-ai/glm-5", &machine.known());
+    let asked = machine.resolve(&ask("opencode-zen", "z-ai/glm-5")).expect("resolves");
+    assert_eq!(
+        (glm.model, glm.api_mode, glm.base_url, glm.limits),
+        (asked.model, asked.api_mode, asked.base_url, asked.limits)
+    );
+    assert_ne!(glm.api_mode, claude.api_mode);
 }
