@@ -1,3 +1,4 @@
 //! The face of Hermes: settings, commands and wiring of the binary `hermes`.
 
+pub mod commands;
 pub mod settings;
