@@ -2,7 +2,7 @@
 //!
 //! The only place where environment variables and files of settings turn into the plain values the libraries take.
 
-use crate::failure::Failure;
+use crate::commands::Trouble;
 use crate::settings::{Environment, Home, Settings, UserFile};
 use hermes_core::clock::{Clock, RealClock};
 use hermes_model::auth::{AuthContext, AuthPaths, Endpoints, Logins};
@@ -35,7 +35,7 @@ pub struct App {
 
 impl App {
     /// `wanted` is the provider named on the command line, if any.
-    pub async fn load(profile: Option<&str>, wanted: Option<&str>) -> Result<Self, Failure> {
+    pub async fn load(profile: Option<&str>, wanted: Option<&str>) -> Result<Self, Trouble> {
         let home = Home::of_process(profile)?;
         let environment = Environment::capture(&home);
         let settings = Settings::load(&home, &environment, UserFile::Read)?;
@@ -90,14 +90,14 @@ fn auth_paths(home: &Home, environment: &Environment) -> AuthPaths {
     }
 }
 
-fn endpoints(environment: &Environment) -> Result<Endpoints, Failure> {
+fn endpoints(environment: &Environment) -> Result<Endpoints, Trouble> {
     let mut endpoints = Endpoints::default();
     let portal =
         ["HERMES_PORTAL_BASE_URL", "NOUS_PORTAL_BASE_URL"].into_iter().find(|name| environment.get(name).is_some());
     if let Some(name) = portal {
         let text = environment.get(name).unwrap_or_default();
         endpoints.nous_portal =
-            text.parse().map_err(|error| Failure::new(format_args!("{name} is not a URL ({error}): {text}")))?;
+            text.parse().map_err(|error| Trouble::Refused(format!("{name} is not a URL ({error}): {text}")))?;
     }
     Ok(endpoints)
 }

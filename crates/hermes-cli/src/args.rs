@@ -65,6 +65,10 @@ pub enum OutputFormat {
 pub enum Command {
     /// Ask one question (`-q`); an interactive session is not there yet
     Chat(ChatArgs),
+    /// Look at settings and change them
+    Config(crate::commands::config::ConfigArgs),
+    /// Keep several homes side by side
+    Profile(crate::commands::profile::ProfileArgs),
     /// Watch a scripted conversation go through the real path: no key, no network
     Demo,
     /// Print a completion script for your shell

@@ -4,7 +4,6 @@
 //! never leaves half an answer in somebody's file. Notices go to stderr, for people.
 
 use crate::args::OutputFormat;
-use crate::failure::Failure;
 use hermes_core::ports::Listener;
 use hermes_types::{Event, Fault, FaultKind, Notice, Reply, SessionId, StopReason, Usage};
 use serde_json::{Value, json};
@@ -129,11 +128,6 @@ impl Screen {
     pub fn complain(&self, message: &str) {
         self.clear_status();
         err(&format!("{}: {message}\n", self.show.command));
-    }
-
-    /// Nothing was asked, because of this.
-    pub fn fail(&self, failure: &Failure) {
-        self.complain(&failure.message);
     }
 
     /// Something a person should know, if they want to hear such things.
@@ -362,6 +356,12 @@ fn out(state: &mut State, text: &str) {
 pub fn complain(message: &str) -> ExitCode {
     err(&format!("hermes: {message}\n"));
     ExitCode::from(EXIT_FAILED)
+}
+
+/// The command line does not say what to do.
+pub fn misused(message: &str) -> ExitCode {
+    err(&format!("hermes: {message}\n"));
+    ExitCode::from(EXIT_USAGE)
 }
 
 /// Writes to stderr. When even that fails there is nobody left to tell.

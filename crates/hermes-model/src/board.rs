@@ -4,7 +4,8 @@
 //! falling back all end in the same way: another immutable [`Runtime`], another [`Voice`]. Auxiliary jobs use a board of
 //! their own, whose places are resolved already.
 
-use crate::auth::{AuthCode, AuthContext, AuthError, AuthType, Logins, Need, Renewal, Renewed, pool, renew};
+use crate::auth::provider_id::CODEX;
+use crate::auth::{AuthContext, AuthType, Logins, Need, Renewal, Renewed, pool, renew};
 use crate::provider::AuthKind;
 use crate::resolve::{self, Ask, Credential, Env, Known, ModelConfig, ResolveError, Runtime, Stored, StoredCredential};
 use crate::secret::Secret;
@@ -111,7 +112,7 @@ impl Board {
         match renew(renewal, Need::Expiring, self.auth.clone()).await {
             Ok(renewed) => Ok(with_secret(runtime, renewed)),
             Err(_) if !exchanged && !ends_within(std::time::Duration::ZERO) => Ok(runtime),
-            Err(error) => Err(login_fault(&error)),
+            Err(error) => Err(error.fault()),
         }
     }
 
@@ -121,7 +122,7 @@ impl Board {
         let Some(renewal) = runtime.credential.renewal.clone() else { return Ok(None) };
         let fingerprint = runtime.credential.secret.as_ref().map(|secret| secret.fingerprint()).unwrap_or_default();
         let renewed = renew(renewal, Need::Refused { fingerprint }, self.auth.clone()).await;
-        let renewed = renewed.map_err(|error| login_fault(&error))?;
+        let renewed = renewed.map_err(|error| error.fault())?;
         Ok(Some(self.take(place, with_secret(runtime, renewed))))
     }
 
@@ -156,10 +157,8 @@ impl Board {
 
     fn endpoint(&self, runtime: &Runtime) -> Endpoint {
         let mut endpoint = Endpoint::of(runtime);
-        if runtime.provider.auth == AuthKind::CodexOAuth
-            && let Some(account) = self.knowledge.logins.codex().and_then(|login| login.account_id.as_deref())
-            && let (Some(account), Some(secret)) = (Secret::usable(account), &runtime.credential.secret)
-        {
+        if let (Some(account), Some(secret)) = (&runtime.credential.account, &runtime.credential.secret) {
+            let account = Secret::verbatim(account);
             endpoint.headers.push(("chatgpt-account-id".into(), account.bind(secret.origins().to_vec())));
         }
         endpoint
@@ -204,16 +203,6 @@ fn not_configured(error: &ResolveError) -> Fault {
     Fault { code: Some(error.code().into()), ..Fault::new(FaultKind::NotConfigured, error.to_string()) }
 }
 
-fn login_fault(error: &AuthError) -> Fault {
-    let kind = match error.code {
-        _ if error.relogin_required => FaultKind::AuthPermanent,
-        AuthCode::RateLimited => FaultKind::RateLimit,
-        AuthCode::Unreachable => FaultKind::NoRoute,
-        _ => FaultKind::Auth,
-    };
-    Fault::new(kind, error.to_string())
-}
-
 /// The stored credentials that may be used now, each provider's in the order its strategy demands.
 fn stored(config: &ModelConfig, logins: &Logins, now: Timestamp, seed: u64) -> Stored {
     let mut rows = Vec::new();
@@ -235,6 +224,7 @@ fn stored(config: &ModelConfig, logins: &Logins, now: Timestamp, seed: u64) -> S
                 expires_at: row.expires_at().and_then(|end| u64::try_from(end.as_second()).ok()),
                 base_url: row.base_url().and_then(|url| url.parse().ok()),
                 renewal: Renewal::of_row(&provider, &row),
+                account: logins.codex().filter(|_| provider == CODEX).and_then(|login| login.account_id.clone()),
             });
         }
     }

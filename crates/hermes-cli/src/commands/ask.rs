@@ -2,7 +2,7 @@
 
 use crate::app::App;
 use crate::args::{Asking, OutputFormat};
-use crate::failure::Failure;
+use crate::commands::{Exit, Trouble};
 use crate::output::{Screen, Show};
 use base64::Engine;
 use hermes_core::ask::{Line, Manner, Ports, ask};
@@ -11,7 +11,7 @@ use hermes_core::stop::Stop;
 use hermes_model::catalog;
 use hermes_model::provider::{Provider, mode, table::PROVIDERS};
 use hermes_model::resolve::{Ask, ResolveError};
-use hermes_types::{Content, EVENT_VERSION, Event, Fault, Message, Part, Reply, Request, SessionId};
+use hermes_types::{Content, EVENT_VERSION, Event, Fault, FaultKind, Message, Part, Reply, Request, SessionId};
 use jiff::Zoned;
 use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
@@ -48,11 +48,11 @@ pub async fn run(question: Question, profile: Option<&str>) -> ExitCode {
     });
     match turn(&question, profile, session, &screen).await {
         Ok(result) => screen.finish(result),
-        Err(failure) if question.asking.output_format == OutputFormat::Text => {
-            screen.fail(&failure);
-            ExitCode::from(failure.exit)
+        Err(trouble) if question.asking.output_format == OutputFormat::Text || trouble.exit() == Exit::Usage => {
+            screen.complain(&trouble.to_string());
+            trouble.exit().into()
         }
-        Err(failure) => screen.finish(Err(Fault::new(hermes_types::FaultKind::NotConfigured, failure.message))),
+        Err(trouble) => screen.finish(Err(Fault::new(FaultKind::NotConfigured, trouble.to_string()))),
     }
 }
 
@@ -62,7 +62,7 @@ async fn turn(
     profile: Option<&str>,
     session: SessionId,
     screen: &Screen,
-) -> Result<Result<Reply, Fault>, Failure> {
+) -> Result<Result<Reply, Fault>, Trouble> {
     let stop = stop_on_signal();
     let message = user_message(question, screen).await?;
     let app = App::load(profile, question.asking.provider.as_deref()).await?;
@@ -100,7 +100,7 @@ async fn turn(
 }
 
 /// What will be asked for. With nothing configured, a server on this machine will do.
-async fn choose(wanted: Ask, app: &App, screen: &Screen) -> Result<Ask, Failure> {
+async fn choose(wanted: Ask, app: &App, screen: &Screen) -> Result<Ask, Trouble> {
     let error = match app.knowledge.resolve(&wanted) {
         Ok(_) => return Ok(wanted),
         Err(error) => error,
@@ -108,7 +108,7 @@ async fn choose(wanted: Ask, app: &App, screen: &Screen) -> Result<Ask, Failure>
     match &error {
         ResolveError::NoProvider => {
             let Some(local) = catalog::find_local(local_servers(app), &*app.transport, &*app.clock).await else {
-                return Err(Failure::new(NOTHING_CONFIGURED));
+                return Err(Trouble::Refused(NOTHING_CONFIGURED.into()));
             };
             let first = local.models.first().map(|model| model.id.clone());
             let model = wanted.model.clone().or(first);
@@ -151,12 +151,12 @@ fn local_servers(app: &App) -> Vec<(&'static Provider, Url)> {
 }
 
 /// The prompt, with whatever was piped in as context behind it and the images as parts.
-async fn user_message(question: &Question, screen: &Screen) -> Result<Message, Failure> {
+async fn user_message(question: &Question, screen: &Screen) -> Result<Message, Trouble> {
     let piped = read_input(screen).await?;
     let text = match (question.prompt.as_str(), piped.trim()) {
-        ("-", "") => return Err(Failure::usage("the prompt is `-`, but nothing came in on standard input")),
+        ("-", "") => return Err(Trouble::Usage("the prompt is `-`, but nothing came in on standard input".into())),
         ("-", text) => text.to_owned(),
-        (prompt, "") if prompt.trim().is_empty() => return Err(Failure::usage("the prompt is empty")),
+        (prompt, "") if prompt.trim().is_empty() => return Err(Trouble::Usage("the prompt is empty".into())),
         (prompt, "") => prompt.to_owned(),
         (prompt, context) => format!("{prompt}\n\n{context}"),
     };
@@ -171,7 +171,7 @@ async fn user_message(question: &Question, screen: &Screen) -> Result<Message, F
 }
 
 /// Standard input, unless it is a terminal. Reading happens beside the runtime, and a person is told what we wait for.
-async fn read_input(screen: &Screen) -> Result<String, Failure> {
+async fn read_input(screen: &Screen) -> Result<String, Trouble> {
     if std::io::stdin().is_terminal() {
         return Ok(String::new());
     }
@@ -186,16 +186,18 @@ async fn read_input(screen: &Screen) -> Result<String, Failure> {
             reading.await
         }
     };
-    let unreadable = |reason: String| Failure::new(format_args!("standard input cannot be read: {reason}"));
+    let unreadable = |reason: String| Trouble::Refused(format!("standard input cannot be read: {reason}"));
     let bytes = read.map_err(|error| unreadable(error.to_string()))?.map_err(|error| unreadable(error.to_string()))?;
     if bytes.len() as u64 > LARGEST_INPUT {
-        return Err(Failure::usage("standard input is larger than 16 MiB; save it and name the file in the prompt"));
+        return Err(Trouble::Usage(
+            "standard input is larger than 16 MiB; save it and name the file in the prompt".into(),
+        ));
     }
-    String::from_utf8(bytes).map_err(|_| Failure::usage("standard input is not text (UTF-8)"))
+    String::from_utf8(bytes).map_err(|_| Trouble::Usage("standard input is not text (UTF-8)".into()))
 }
 
-fn image_url(path: &Path) -> Result<String, Failure> {
-    let unusable = |reason: &dyn std::fmt::Display| Failure::usage(format_args!("image {}: {reason}", path.display()));
+fn image_url(path: &Path) -> Result<String, Trouble> {
+    let unusable = |reason: &dyn std::fmt::Display| Trouble::Usage(format!("image {}: {reason}", path.display()));
     let size = std::fs::metadata(path).map_err(|error| unusable(&error))?.len();
     if size > LARGEST_IMAGE {
         return Err(unusable(&"larger than 20 MiB"));

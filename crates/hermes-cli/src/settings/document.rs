@@ -117,11 +117,7 @@ pub fn merge(under: &mut Value, over: Value) {
 /// Replaces every `${NAME}` in texts by what `lookup` knows; an unknown one stays as it is written.
 pub fn expand(value: &mut Value, lookup: &dyn Fn(&str) -> Option<String>) {
     match value {
-        Value::String(text) => {
-            if text.contains("${") {
-                *text = expand_text(text, lookup);
-            }
-        }
+        Value::String(text) if text.contains("${") => *text = expand_text(text, lookup),
         Value::Array(items) => items.iter_mut().for_each(|item| expand(item, lookup)),
         Value::Object(map) => map.values_mut().for_each(|item| expand(item, lookup)),
         _ => {}

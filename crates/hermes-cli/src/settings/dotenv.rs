@@ -270,11 +270,15 @@ fn quoted_value(text: &str) -> Option<(String, usize)> {
     None
 }
 
+/// The variables providers and tools read.
+pub fn known_variables() -> impl Iterator<Item = &'static str> {
+    let providers = PROVIDERS.iter().flat_map(|row| row.key_env.iter().chain(row.base_env));
+    providers.chain(OTHER_VARIABLES).copied()
+}
+
 /// The first known variable that is assigned inside a value: what comes before, its name, its value.
 fn glued_at(value: &str) -> Option<(&str, &'static str, &str)> {
-    let providers = PROVIDERS.iter().flat_map(|row| row.key_env.iter().chain(row.base_env));
-    let names = providers.chain(OTHER_VARIABLES).copied();
-    names
+    known_variables()
         .filter_map(|name| {
             let (before, after) = value.split_once(name)?;
             // A longer name that only ends like this one belongs to the earlier match of that name.

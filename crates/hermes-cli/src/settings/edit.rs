@@ -166,6 +166,7 @@ fn check_way(settings: &Value, path: &KeyPath) -> Result<(), Refusal> {
 }
 
 fn unset(file: &YamlFile, intended: &mut Value, path: &KeyPath) -> Result<(), Refusal> {
+    unfold_model(file, intended, path).ok_or_else(|| Refusal::Entangled(path.to_string()))?;
     let address = address(intended, path);
     let in_list = path.parent().and_then(|parent| parent.find(intended).map(Value::is_array)).unwrap_or(false);
     if path.take(intended).is_none() {
@@ -263,10 +264,10 @@ pub fn coerce(text: &str, path: &KeyPath) -> Value {
         "null" | "~" => return Value::Null,
         _ => {}
     }
-    if trimmed.starts_with(['[', '{']) {
-        if let Ok(value) = serde_json::from_str(trimmed) {
-            return value;
-        }
+    if trimmed.starts_with(['[', '{'])
+        && let Ok(value) = serde_json::from_str(trimmed)
+    {
+        return value;
     }
     if let Ok(whole) = trimmed.parse::<i64>() {
         return Value::from(whole);

@@ -70,7 +70,7 @@ pub fn settings(path: &KeyPath, value: &Value) -> Value {
         Value::Object(map) => Value::Object(
             map.iter().map(|(key, item)| (key.clone(), settings(&path.child(key.as_str()), item))).collect(),
         ),
-        Value::Array(items) if is_secret(path) => Value::Array(items.iter().map(|item| covered(item)).collect()),
+        Value::Array(items) if is_secret(path) => Value::Array(items.iter().map(covered).collect()),
         Value::Array(items) => {
             let shown = items.iter().enumerate().map(|(index, item)| settings(&path.child(index.to_string()), item));
             Value::Array(shown.collect())

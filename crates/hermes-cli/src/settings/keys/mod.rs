@@ -159,21 +159,23 @@ pub fn default_at(path: &KeyPath) -> Option<Value> {
     }
 }
 
-/// The known address a person most likely meant.
+/// The known address a person most likely meant: one spelt nearly the same, else the right name in another section.
 pub fn suggest(path: &KeyPath) -> Option<String> {
     const CLOSE: f64 = 0.7;
-    // The right name in the wrong section, or without one.
-    let exact = KEYS.iter().find(|key| !key.is_template() && key.segments().next_back() == Some(path.last()));
-    if let Some(key) = exact {
-        return Some(key.pattern.to_owned());
-    }
+    /// More homes than this and a name says nothing.
+    const FEW: usize = 2;
     let asked = path.to_string().to_ascii_lowercase();
     let (score, best) = KEYS
         .iter()
         .map(|key| in_the_words_of(path, key))
         .map(|candidate| (strsim::normalized_damerau_levenshtein(&asked, &candidate), candidate))
         .reduce(|best, next| if next.0 > best.0 { next } else { best })?;
-    (score >= CLOSE).then_some(best)
+    if score >= CLOSE {
+        return Some(best);
+    }
+    let mut same_name = KEYS.iter().filter(|key| !key.is_template() && key.segments().next_back() == Some(path.last()));
+    let first = same_name.next()?;
+    (same_name.count() < FEW).then(|| first.pattern.to_owned())
 }
 
 /// The row's address as deep as `path`, with the person's own names in place of `*`.

@@ -1,6 +1,7 @@
 //! The golden vectors: configuration, environment and request in; provider, protocol, endpoint, key and source out.
 
 use super::*;
+use crate::auth::Renewal;
 use serde_json::json;
 
 const CHAT: ApiMode = ApiMode::ChatCompletions;
@@ -82,7 +83,7 @@ fn custom(base_url: &str) -> Value {
 
 fn golden_vectors() -> Vec<Vector> {
     let none = || json!({});
-    let claude_code = || login("anthropic", "claude_code", "sk-ant-oat-file", Some("claude_code"));
+    let claude_code = || login("anthropic", "claude_code", "sk-ant-oat-file", Some(Renewal::ClaudeCode));
     vec![
         vector("1 an OpenRouter key alone", none(), &[("OPENROUTER_API_KEY", "sk-or-1")], ask("", ""))
             .gives("openrouter", CHAT, "https://openrouter.ai/api/v1", Some("sk-or-1"), "env:OPENROUTER_API_KEY"),
@@ -295,7 +296,7 @@ fn everyday_machines_resolve() {
             .gives("custom", CHAT, "http://127.0.0.1:1/v1", None, "none"),
         vector("Codex needs a login", none(), &[("OPENAI_API_KEY", "sk-oai")], ask("codex", "")).fails("missing_login"),
         vector("Codex with one", none(), &[], ask("codex", ""))
-            .with_login(login("openai-codex", "device_code", "eyJ-codex", Some("codex")))
+            .with_login(login("openai-codex", "device_code", "eyJ-codex", Some(Renewal::Codex)))
             .gives("openai-codex", RESPONSES, "https://chatgpt.com/backend-api/codex", Some("eyJ-codex"), "device_code"),
         vector("a provider in the suggested model's name", none(), &[("HERMES_MODEL", "deepseek:deepseek-chat"), ("DEEPSEEK_API_KEY", "ds-key"), ("OPENROUTER_API_KEY", "sk-or-1")], ask("", ""))
             .gives("deepseek", CHAT, "https://api.deepseek.com/v1", Some("ds-key"), "env:DEEPSEEK_API_KEY"),

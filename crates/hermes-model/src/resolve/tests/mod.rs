@@ -6,6 +6,7 @@ mod keys;
 mod settings;
 
 use super::*;
+use crate::auth::Renewal;
 use serde_json::Value;
 
 /// One machine: its settings, variables and logins.
@@ -53,7 +54,7 @@ pub(super) fn secret(text: &str) -> Secret {
 }
 
 /// A stored subscription login.
-pub(super) fn login(provider: &str, source: &str, token: &str, renewal: Option<&str>) -> StoredCredential {
+pub(super) fn login(provider: &str, source: &str, token: &str, renewal: Option<Renewal>) -> StoredCredential {
     StoredCredential {
         id: format!("{provider}-{source}"),
         provider: provider.to_owned(),
@@ -62,7 +63,7 @@ pub(super) fn login(provider: &str, source: &str, token: &str, renewal: Option<&
         source: source.to_owned(),
         expires_at: Some(2_000_000_000),
         base_url: None,
-        renewal: renewal.map(str::to_owned),
+        renewal,
         account: None,
     }
 }

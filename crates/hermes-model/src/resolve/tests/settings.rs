@@ -1,6 +1,7 @@
 //! Settings are read as people write them, and what is not understood is said.
 
 use super::*;
+use crate::auth::Renewal;
 use serde_json::json;
 use std::time::Duration;
 
@@ -224,7 +225,7 @@ fn a_login_that_is_passed_over_is_mentioned() {
         "nous",
         "device_code",
         "eyJ-nous",
-        Some("nous"),
+        Some(Renewal::Nous),
     ));
     machine.stored.active_provider = Some("nous".into());
     let runtime = machine.resolve(&Ask::default()).expect("resolves");
