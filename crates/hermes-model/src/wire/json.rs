@@ -14,7 +14,7 @@ pub(crate) fn parse(text: &str) -> Result<Value, serde_json::Error> {
 }
 
 /// The text with every lone surrogate escape replaced; borrowed when there is none.
-fn whole_pairs(text: &str) -> Cow<'_, str> {
+pub(crate) fn whole_pairs(text: &str) -> Cow<'_, str> {
     const REPLACEMENT: &str = "\\ufffd";
     let mut mended = String::new();
     let mut rest = text;

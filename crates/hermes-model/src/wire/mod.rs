@@ -82,9 +82,7 @@ pub trait Decoder: Send {
     fn event(&mut self, event: sse::Event<'_>, out: &mut Vec<Delta>) -> Result<(), Fault>;
 
     /// The protocol's own end mark was seen: whatever may follow is not part of the answer.
-    fn is_complete(&self) -> bool {
-        false
-    }
+    fn is_complete(&self) -> bool;
 
     /// After the last event: the whole reply, or why there is none.
     fn finish(self: Box<Self>, end: End) -> Result<Reply, Fault>;

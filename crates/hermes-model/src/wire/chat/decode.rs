@@ -5,7 +5,7 @@ use super::chunk::{Call, Choice, Chunk, Json, Said};
 use super::details::Details;
 use super::think::{self, Split, Splitter};
 use super::usage;
-use crate::wire::{Decoder, End, Target, sse};
+use crate::wire::{Decoder, End, Target, fault, json, sse};
 use hermes_types::{Assistant, Content, Delta, Fault, FaultKind, Reply, StopReason, Usage, clip};
 use serde_json::Value;
 use std::borrow::Cow;
@@ -32,6 +32,8 @@ pub struct ChatDecoder {
     id: Option<String>,
     /// The server sent a whole message instead of a stream.
     whole: bool,
+    /// `[DONE]` was seen.
+    done: bool,
     /// A chunk was damaged: something is missing, and nobody knows what.
     garbled: bool,
     /// The beginning of the first thing that was no chunk at all.
@@ -49,12 +51,12 @@ impl ChatDecoder {
         {
             return self.chunk(chunk, out);
         }
-        let Ok(tree) = serde_json::from_str::<Value>(data) else {
+        let Ok(tree) = json::parse(data) else {
             self.unreadable(data);
             return Ok(());
         };
         let chunk = Chunk::of(&tree);
-        if is_error(&chunk, event) { Err(announced(&tree)) } else { self.chunk(chunk, out) }
+        if is_error(&chunk, event) { Err(fault::from_error_body(None, &tree)) } else { self.chunk(chunk, out) }
     }
 
     fn chunk(&mut self, chunk: Chunk<'_>, out: &mut Vec<Delta>) -> Result<(), Fault> {
@@ -194,14 +196,19 @@ impl ChatDecoder {
 impl Decoder for ChatDecoder {
     fn event(&mut self, event: sse::Event<'_>, out: &mut Vec<Delta>) -> Result<(), Fault> {
         let before = out.len();
-        let data = event.data.trim();
-        if !data.is_empty() && data != "[DONE]" {
-            self.read(data, event.name, out)?;
+        match event.data.trim() {
+            "" => {}
+            "[DONE]" => self.done = true,
+            data => self.read(data, event.name, out)?,
         }
         if out.len() == before {
             out.push(Delta::Alive);
         }
         Ok(())
+    }
+
+    fn is_complete(&self) -> bool {
+        self.done
     }
 
     fn finish(self: Box<Self>, end: End) -> Result<Reply, Fault> {
@@ -271,19 +278,4 @@ fn is_error(chunk: &Chunk<'_>, event: &str) -> bool {
         _ => true,
     });
     told || event == "error" || chunk.object.as_str() == "error"
-}
-
-/// The fault a server announced inside a stream that had begun well.
-fn announced(body: &Value) -> Fault {
-    let body = body.as_array().and_then(|list| list.first()).unwrap_or(body);
-    let error = body.get("error").filter(|error| !error.is_null()).unwrap_or(body);
-    let message = error.as_str().or_else(|| error.get("message")?.as_str()).unwrap_or("no reason given");
-    let code = error.get("code").or_else(|| error.get("type"));
-    Fault {
-        kind: FaultKind::ServerError,
-        status: code.and_then(Value::as_u64).and_then(|code| u16::try_from(code).ok()),
-        code: code.and_then(Value::as_str).map(str::to_owned),
-        message: format!("the provider reported an error: {}", clip(message, SHOWN)),
-        retry_after: None,
-    }
 }

@@ -8,7 +8,7 @@ use super::event::Wire;
 use super::reply::{Ending, Gathered};
 use super::slots::{Address, Kind, Slot};
 use super::{Backend, text_at};
-use crate::wire::{Decoder, End, Target, fault, sse};
+use crate::wire::{Decoder, End, Target, fault, json, sse};
 use hermes_types::{Delta, Fault, FaultKind, Reply};
 use serde_json::Value;
 
@@ -41,7 +41,7 @@ impl Decoder for ResponsesDecoder {
         if event.data.trim_start().starts_with('{') {
             match serde_json::from_str::<Wire<'_>>(event.data) {
                 Ok(wire) => self.read(event, &wire, out)?,
-                Err(_) => self.gathered.garbled = true,
+                Err(_) => self.read_mended(event, out)?,
             }
         }
         if out.len() == before {
@@ -50,12 +50,28 @@ impl Decoder for ResponsesDecoder {
         Ok(())
     }
 
+    fn is_complete(&self) -> bool {
+        self.gathered.ending.is_some()
+    }
+
     fn finish(self: Box<Self>, end: End) -> Result<Reply, Fault> {
         self.gathered.reply(end)
     }
 }
 
 impl ResponsesDecoder {
+    /// An event that is not JSON may still be JSON with half a character in it.
+    fn read_mended(&mut self, event: sse::Event<'_>, out: &mut Vec<Delta>) -> Result<(), Fault> {
+        let data = json::whole_pairs(event.data);
+        match serde_json::from_str::<Wire<'_>>(&data) {
+            Ok(wire) => self.read(sse::Event { data: &data, ..event }, &wire, out),
+            Err(_) => {
+                self.gathered.garbled = true;
+                Ok(())
+            }
+        }
+    }
+
     fn read(&mut self, event: sse::Event<'_>, wire: &Wire<'_>, out: &mut Vec<Delta>) -> Result<(), Fault> {
         match wire.kind.text().unwrap_or(event.name) {
             "response.output_text.delta" => self.text(wire, wire.delta.text(), out),
