@@ -26,7 +26,8 @@ pub enum Change {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     #[error(
-        "`{path}` cannot be set: `{above}` holds {found}, not a section.\nRemove that first with `hermes config unset {above}`."
+        "`{path}` cannot be set: `{above}` holds {found}, not a section.\n\
+         Remove that first with `hermes config unset {above}`."
     )]
     InTheWay { path: String, above: String, found: String },
     #[error("`{path}` cannot be set: `{list}` is a list of {length}. Its next free place is `{list}.{length}`.")]
@@ -34,7 +35,8 @@ pub enum Refusal {
     #[error("`{0}` is not set, so there is nothing to remove. `hermes config show` lists what is set.")]
     NotSet(String),
     #[error(
-        "`{0}` cannot be changed without changing other settings too (the file uses YAML aliases or merges there).\nChange it by hand with `hermes config edit`."
+        "`{0}` cannot be changed without changing other settings too (the file uses YAML aliases or merges there).\n\
+         Change it by hand with `hermes config edit`."
     )]
     Entangled(String),
 }

@@ -126,30 +126,15 @@ impl Settings {
 
     /// A switch. A key without default is off until it is set.
     pub fn bool_at(&self, key: &str) -> Result<bool, WrongKind> {
-        let switch = |value: Value| match value {
-            Value::Bool(flag) => Some(flag),
-            Value::String(text) => match text.trim().to_ascii_lowercase().as_str() {
-                "true" | "yes" | "on" | "1" => Some(true),
-                "false" | "no" | "off" | "0" => Some(false),
-                _ => None,
-            },
-            _ => None,
-        };
-        Ok(self.typed(key, Kind::Bool, switch)?.unwrap_or(false))
+        Ok(self.typed(key, Kind::Bool, |value| keys::switch(&value))?.unwrap_or(false))
     }
 
     pub fn u64_at(&self, key: &str) -> Result<Option<u64>, WrongKind> {
-        self.typed(key, Kind::Whole, |value| match value {
-            Value::String(text) => text.trim().parse().ok(),
-            value => value.as_u64(),
-        })
+        self.typed(key, Kind::Whole, |value| keys::whole(&value))
     }
 
     pub fn f64_at(&self, key: &str) -> Result<Option<f64>, WrongKind> {
-        self.typed(key, Kind::Number, |value| match value {
-            Value::String(text) => text.trim().parse().ok().filter(|number: &f64| number.is_finite()),
-            value => value.as_f64(),
-        })
+        self.typed(key, Kind::Number, |value| keys::number(&value))
     }
 
     /// A list of texts; one text alone is a list of one.
