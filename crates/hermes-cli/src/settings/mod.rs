@@ -22,6 +22,7 @@ pub use key_path::KeyPath;
 
 use keys::Kind;
 use serde_json::{Map, Value};
+use std::fmt;
 use std::path::PathBuf;
 
 /// Whether the home's own `config.yaml` counts (`--ignore-user-config`).
@@ -32,7 +33,7 @@ pub enum UserFile {
 }
 
 /// Everything that was set, read once.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct Settings {
     value: Value,
     managed: Value,
@@ -168,6 +169,14 @@ impl Settings {
     }
 }
 
+/// Half of what is set may be keys, so the mask is on.
+impl fmt::Debug for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = mask::settings(&KeyPath::of(Vec::<String>::new()), &self.value);
+        f.debug_struct("Settings").field("value", &shown).field("file", &self.file).finish_non_exhaustive()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -250,6 +259,7 @@ mod tests {
         let shown = Settings::load_for_display(&desk.home, &environment).expect("read");
         assert_eq!(*shown.value(), json!({"model": {"api_key": "${A_KEY}", "base_url": "http://box"}}));
         assert_eq!(desk.settings().str_at("model.api_key"), Ok(Some("sk-1".into())));
+        assert!(!format!("{:?}", desk.settings()).contains("sk-1"), "{:?}", desk.settings());
         let ignored = Settings::load(&desk.home, &environment, UserFile::Ignore).expect("read");
         assert_eq!(*ignored.value(), json!({}));
     }

@@ -6,6 +6,7 @@
 mod table;
 
 use super::key_path::{KeyPath, leaves};
+use super::mask;
 use serde_json::Value;
 pub use table::KEYS;
 
@@ -248,13 +249,13 @@ fn judge(value: &Value, path: KeyPath) -> Option<Remark> {
     (!expected.admits(value)).then(|| Remark::WrongKind { path, expected, got: describe(value) })
 }
 
-/// A value in a person's words; texts in quotes, cut short.
+/// A value in a person's words; texts in quotes, cut short, and covered where they look like a key.
 pub fn describe(value: &Value) -> String {
     match value {
         Value::Null => "nothing".into(),
         Value::Bool(flag) => flag.to_string(),
         Value::Number(number) => number.to_string(),
-        Value::String(text) => format!("\"{}\"", hermes_types::clip(text, 40)),
+        Value::String(text) => format!("\"{}\"", hermes_types::clip(&mask::line(text), 40)),
         Value::Array(_) => "a list".into(),
         Value::Object(_) => "a section".into(),
     }
