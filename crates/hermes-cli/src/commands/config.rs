@@ -1,7 +1,7 @@
 //! `hermes config`: looking at settings and changing them.
 //!
-//! Names of variables (`OPENROUTER_API_KEY`) go to `.env`, everything else to `config.yaml`. Secrets are always shown masked.
-//! Only `set`, `unset`, `edit` and `migrate` write, and each says what it wrote and where.
+//! Names of variables (`OPENROUTER_API_KEY`) go to `.env`, everything else to `config.yaml`. Secrets are always shown
+//! masked. Only `set`, `unset`, `edit` and `migrate` write, and each says what it wrote and where.
 
 mod report;
 

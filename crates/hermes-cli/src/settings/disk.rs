@@ -20,12 +20,16 @@ pub enum DiskError {
     #[error("{} cannot be read: {reason}.\n{}", path.display(), read_hint(reason))]
     Read { path: PathBuf, reason: io::Error },
     #[error(
-        "{} is larger than {} MiB, so it cannot be a settings file. Nothing was read.\nMove it away and start again with `hermes config edit`.",
+        "{} is larger than {} MiB, so it cannot be a settings file. Nothing was read.\n\
+         Move it away and start again with `hermes config edit`.",
         path.display(),
         LARGEST_FILE >> 20
     )]
     TooLarge { path: PathBuf },
-    #[error("{} cannot be written: {reason}.\nThe old content is unchanged. Check the folder's owner and the free space.", path.display())]
+    #[error(
+        "{} cannot be written: {reason}.\nThe old content is unchanged. Check the folder's owner and the free space.",
+        path.display()
+    )]
     Write { path: PathBuf, reason: io::Error },
     #[error(
         "Another hermes has been changing {} for {} seconds. Nothing was written; try again when it is done.",

@@ -12,6 +12,7 @@ use super::home::Home;
 use super::mask;
 use hermes_model::provider::table::PROVIDERS;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::Path;
 
 /// Variables besides the providers' own that a value may be glued to.
@@ -45,14 +46,14 @@ const OTHER_VARIABLES: &[&str] = &[
 ];
 
 /// A file taken apart: its lines in order, joined again byte for byte.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct Dotenv {
     lines: Vec<Line>,
     /// What had to be mended, without any value.
     pub warnings: Vec<String>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 struct Line {
     /// The text with its line end; a quoted value may span several.
     raw: String,
@@ -172,6 +173,14 @@ impl Dotenv {
 impl Line {
     fn is(&self, name: &str) -> bool {
         self.variable.as_ref().is_some_and(|(own, _)| own == name)
+    }
+}
+
+/// Names only; the values are mostly keys.
+impl fmt::Debug for Dotenv {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = self.lines.iter().filter_map(|line| line.variable.as_ref().map(|(name, _)| name));
+        f.debug_set().entries(names).finish()
     }
 }
 

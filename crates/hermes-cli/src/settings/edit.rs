@@ -9,14 +9,16 @@ use super::document::{self, DocumentError};
 use super::home::{Home, HomeError};
 use super::key_path::KeyPath;
 use super::keys::{self, Kind, Known};
+use super::mask;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 use yaml_edit::path::{AliasPolicy, YamlPath};
 use yaml_edit::{Document, ScalarValue, YamlFile, YamlValue};
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub enum Change {
     Set(KeyPath, Value),
     Unset(KeyPath),
@@ -26,7 +28,8 @@ pub enum Change {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     #[error(
-        "`{path}` cannot be set: `{above}` holds {found}, not a section.\nRemove that first with `hermes config unset {above}`."
+        "`{path}` cannot be set: `{above}` holds {found}, not a section.\n\
+         Remove that first with `hermes config unset {above}`."
     )]
     InTheWay { path: String, above: String, found: String },
     #[error("`{path}` cannot be set: `{list}` is a list of {length}. Its next free place is `{list}.{length}`.")]
@@ -34,7 +37,8 @@ pub enum Refusal {
     #[error("`{0}` is not set, so there is nothing to remove. `hermes config show` lists what is set.")]
     NotSet(String),
     #[error(
-        "`{0}` cannot be changed without changing other settings too (the file uses YAML aliases or merges there).\nChange it by hand with `hermes config edit`."
+        "`{0}` cannot be changed without changing other settings too (the file uses YAML aliases or merges there).\n\
+         Change it by hand with `hermes config edit`."
     )]
     Entangled(String),
 }
@@ -91,6 +95,16 @@ pub fn apply(text: &str, changes: &[Change]) -> Result<String, Refusal> {
         Ok(Value::Null) if intended == Value::Object(Map::new()) => Ok(written),
         Ok(read_back) if read_back == intended => Ok(written),
         _ => Err(entangled()),
+    }
+}
+
+/// A new value may be a key.
+impl fmt::Debug for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Set(path, value) => write!(f, "Set({path}, {})", mask::settings(path, value)),
+            Self::Unset(path) => write!(f, "Unset({path})"),
+        }
     }
 }
 

@@ -14,79 +14,12 @@ const STICKY: &str = "active_profile";
 const LONGEST_NAME: usize = 64;
 
 /// Names that would be mistaken for something else: the program, its default, system words, and every command.
-const RESERVED: &[&str] = &[
-    "hermes",
-    "default",
-    "test",
-    "tmp",
-    "root",
-    "sudo",
-    "chat",
-    "model",
-    "moa",
-    "fallback",
-    "secrets",
-    "migrate",
-    "gateway",
-    "proxy",
-    "lsp",
-    "setup",
-    "postinstall",
-    "whatsapp",
-    "whatsapp-cloud",
-    "slack",
-    "send",
-    "login",
-    "logout",
-    "auth",
-    "status",
-    "cron",
-    "webhook",
-    "portal",
-    "kanban",
-    "project",
-    "hooks",
-    "doctor",
-    "security",
-    "dump",
-    "debug",
-    "backup",
-    "import",
-    "checkpoints",
-    "config",
-    "console",
-    "pairing",
-    "skills",
-    "bundles",
-    "plugins",
-    "curator",
-    "pets",
-    "journey",
-    "learning",
-    "memory-graph",
-    "memory",
-    "tools",
-    "computer-use",
-    "mcp",
-    "sessions",
-    "insights",
-    "claw",
-    "version",
-    "update",
-    "uninstall",
-    "completion",
-    "acp",
-    "profile",
-    "dashboard",
-    "serve",
-    "desktop",
-    "gui",
-    "logs",
-    "prompt-size",
-    "batch",
-    "demo",
-    "help",
-];
+const RESERVED: &str = "\
+    hermes default test tmp root sudo chat model moa fallback secrets migrate gateway proxy lsp setup postinstall \
+    whatsapp whatsapp-cloud slack send login logout auth status cron webhook portal kanban project hooks doctor \
+    security dump debug backup import checkpoints config console pairing skills bundles plugins curator pets \
+    journey learning memory-graph memory tools computer-use mcp sessions insights claw version update uninstall \
+    completion acp profile dashboard serve desktop gui logs prompt-size batch demo help";
 
 /// The folder that holds the default home and all profiles.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -111,15 +44,18 @@ pub struct Home {
 #[derive(Debug, thiserror::Error)]
 pub enum HomeError {
     #[error(
-        "No home folder is known: neither HERMES_HOME nor HOME is set.\nSet one, for example `export HERMES_HOME=/path/to/hermes`."
+        "No home folder is known: neither HERMES_HOME nor HOME is set.\n\
+         Set one, for example `export HERMES_HOME=/path/to/hermes`."
     )]
     NoHome,
     #[error(
-        "`{name}` cannot name a profile: {reason}.\nUse small letters, digits, `-` and `_`, starting with a letter or digit, for example `work`."
+        "`{name}` cannot name a profile: {reason}.\n\
+         Use small letters, digits, `-` and `_`, starting with a letter or digit, for example `work`."
     )]
     BadName { name: String, reason: &'static str },
     #[error(
-        "The profile `{name}`{chosen_by} does not exist.\n`hermes profile list` shows those that do; `hermes profile create {name}` makes it{reset}."
+        "The profile `{name}`{chosen_by} does not exist.\n\
+         `hermes profile list` shows those that do; `hermes profile create {name}` makes it{reset}."
     )]
     Missing { name: String, chosen_by: &'static str, reset: &'static str },
     #[error(transparent)]
@@ -239,7 +175,7 @@ impl ProfileName {
         if !name.starts_with(plain) || !name.chars().all(|c| plain(c) || matches!(c, '-' | '_')) {
             return refuse("it has other characters than allowed");
         }
-        if RESERVED.contains(&name) {
+        if RESERVED.split_whitespace().any(|reserved| reserved == name) {
             return refuse("the name is taken by hermes itself");
         }
         Ok(Self(name.to_owned()))

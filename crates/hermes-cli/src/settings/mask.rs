@@ -1,5 +1,6 @@
-//! What may be shown. A secret is printed as `«redacted:…»`, a form that nobody can mistake for a usable value and that no
-//! command accepts back. What counts as a secret is decided by its name: the last part of a key, or the name of a variable.
+//! What may be shown. A secret is printed as `«redacted:…»`, a form that nobody can mistake for a usable value and
+//! that no command accepts back. What counts as a secret is decided by its name: the last part of a key, or the name of
+//! a variable.
 
 use super::key_path::KeyPath;
 use serde_json::Value;

@@ -1,8 +1,8 @@
 //! Older layouts of `config.yaml` and `.env`, and the way from each to the present one.
 //!
-//! The ladder is data: one row per step, each a pure function from what is there to the changes it asks for. Steps that only
-//! move a key are also taken in memory whenever settings are read, so an old file works without being rewritten; files change
-//! only through `hermes config migrate`. A newer value is never replaced by an older one.
+//! The ladder is data: one row per step, each a pure function from what is there to the changes it asks for. Steps that
+//! only move a key are also taken in memory whenever settings are read, so an old file works without being rewritten;
+//! files change only through `hermes config migrate`. A newer value is never replaced by an older one.
 
 use super::edit::Change;
 use super::key_path::KeyPath;

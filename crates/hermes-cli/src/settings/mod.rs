@@ -22,6 +22,7 @@ pub use key_path::KeyPath;
 
 use keys::Kind;
 use serde_json::{Map, Value};
+use std::fmt;
 use std::path::PathBuf;
 
 /// Whether the home's own `config.yaml` counts (`--ignore-user-config`).
@@ -32,7 +33,7 @@ pub enum UserFile {
 }
 
 /// Everything that was set, read once.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct Settings {
     value: Value,
     managed: Value,
@@ -126,30 +127,15 @@ impl Settings {
 
     /// A switch. A key without default is off until it is set.
     pub fn bool_at(&self, key: &str) -> Result<bool, WrongKind> {
-        let switch = |value: Value| match value {
-            Value::Bool(flag) => Some(flag),
-            Value::String(text) => match text.trim().to_ascii_lowercase().as_str() {
-                "true" | "yes" | "on" | "1" => Some(true),
-                "false" | "no" | "off" | "0" => Some(false),
-                _ => None,
-            },
-            _ => None,
-        };
-        Ok(self.typed(key, Kind::Bool, switch)?.unwrap_or(false))
+        Ok(self.typed(key, Kind::Bool, |value| keys::switch(&value))?.unwrap_or(false))
     }
 
     pub fn u64_at(&self, key: &str) -> Result<Option<u64>, WrongKind> {
-        self.typed(key, Kind::Whole, |value| match value {
-            Value::String(text) => text.trim().parse().ok(),
-            value => value.as_u64(),
-        })
+        self.typed(key, Kind::Whole, |value| keys::whole(&value))
     }
 
     pub fn f64_at(&self, key: &str) -> Result<Option<f64>, WrongKind> {
-        self.typed(key, Kind::Number, |value| match value {
-            Value::String(text) => text.trim().parse().ok().filter(|number: &f64| number.is_finite()),
-            value => value.as_f64(),
-        })
+        self.typed(key, Kind::Number, |value| keys::number(&value))
     }
 
     /// A list of texts; one text alone is a list of one.
@@ -180,6 +166,14 @@ impl Settings {
     fn file_of(&self, key: &str) -> PathBuf {
         let managed = KeyPath::parse(key).is_ok_and(|path| path.find(&self.managed).is_some());
         if managed { self.managed_file.clone() } else { self.file.clone() }
+    }
+}
+
+/// Half of what is set may be keys, so the mask is on.
+impl fmt::Debug for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = mask::settings(&KeyPath::of(Vec::<String>::new()), &self.value);
+        f.debug_struct("Settings").field("value", &shown).field("file", &self.file).finish_non_exhaustive()
     }
 }
 
@@ -265,6 +259,7 @@ mod tests {
         let shown = Settings::load_for_display(&desk.home, &environment).expect("read");
         assert_eq!(*shown.value(), json!({"model": {"api_key": "${A_KEY}", "base_url": "http://box"}}));
         assert_eq!(desk.settings().str_at("model.api_key"), Ok(Some("sk-1".into())));
+        assert!(!format!("{:?}", desk.settings()).contains("sk-1"), "{:?}", desk.settings());
         let ignored = Settings::load(&desk.home, &environment, UserFile::Ignore).expect("read");
         assert_eq!(*ignored.value(), json!({}));
     }

@@ -51,7 +51,9 @@ pub(super) fn everything(settings: &Settings, console: &mut Console<'_>) -> io::
         .iter()
         .map(|key| {
             let path = KeyPath::of(key.segments());
-            let value = settings.effective(&path).filter(|value| !value.is_object() || key.default == "{}");
+            let value = settings
+                .effective(&path)
+                .filter(|value| !value.is_null() && (!value.is_object() || key.default == "{}"));
             let value = value.map_or_else(String::new, |value| plain(&mask::settings(&path, &value)));
             [key.pattern.to_owned(), value, key.meaning.to_owned()]
         })

@@ -6,6 +6,7 @@
 mod table;
 
 use super::key_path::{KeyPath, leaves};
+use super::mask;
 use serde_json::Value;
 pub use table::KEYS;
 
@@ -85,14 +86,16 @@ impl Key {
 }
 
 impl Kind {
+    /// Whether the typed readers below can use the value. A text with a variable in it is judged when it is expanded.
     pub fn admits(self, value: &Value) -> bool {
         match self {
             // `key:` with nothing behind it means the default.
             _ if value.is_null() => true,
-            Self::Bool => value.is_boolean(),
-            Self::Whole => value.is_u64(),
-            Self::Number => value.is_number(),
-            Self::List => value.is_array(),
+            _ if value.as_str().is_some_and(|text| text.contains("${")) => true,
+            Self::Bool => switch(value).is_some(),
+            Self::Whole => whole(value).is_some(),
+            Self::Number => number(value).is_some(),
+            Self::List => value.is_array() || value.is_string(),
             Self::Map => value.is_object(),
             Self::Text | Self::Any => true,
         }
@@ -108,6 +111,34 @@ impl Kind {
             Self::Map => "a section of `key: value` lines",
             Self::Any => "any value",
         }
+    }
+}
+
+/// A switch, also one that came as text out of a variable.
+pub fn switch(value: &Value) -> Option<bool> {
+    match value {
+        Value::Bool(flag) => Some(*flag),
+        Value::String(text) => match text.trim().to_ascii_lowercase().as_str() {
+            "true" | "yes" | "on" | "1" => Some(true),
+            "false" | "no" | "off" | "0" => Some(false),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// A whole number, zero or more.
+pub fn whole(value: &Value) -> Option<u64> {
+    match value {
+        Value::String(text) => text.trim().parse().ok(),
+        value => value.as_u64(),
+    }
+}
+
+pub fn number(value: &Value) -> Option<f64> {
+    match value {
+        Value::String(text) => text.trim().parse().ok().filter(|number: &f64| number.is_finite()),
+        value => value.as_f64(),
     }
 }
 
@@ -195,45 +226,36 @@ pub enum Remark {
     WrongKind { path: KeyPath, expected: Kind, got: String },
 }
 
-/// Everything in `settings` that is unknown or of the wrong kind, in the order of the file.
+/// Everything in `settings` that is unknown or of the wrong kind, in the order of the file. Each cause is named once, at
+/// the highest place it shows.
 pub fn review(settings: &Value) -> Vec<Remark> {
     let mut remarks: Vec<Remark> = Vec::new();
-    for (path, value) in leaves(settings) {
-        // A section that is a plain value hides what belongs below it; name the section, once.
-        let remark = match known(&path) {
-            Known::Key(key) if key.kind().admits(value) => continue,
-            Known::Key(key) => Remark::WrongKind { path, expected: key.kind(), got: describe(value) },
-            Known::Section if value.is_object() || value.is_null() => continue,
-            Known::Section => Remark::WrongKind { path, expected: Kind::Map, got: describe(value) },
-            Known::Inside(_) => continue,
-            Known::No => {
-                let root = first_unknown(&path);
-                Remark::Unknown { suggestion: suggest(&root), path: root }
-            }
-        };
-        if !remarks.contains(&remark) {
-            remarks.push(remark);
-        }
+    for (path, _) in leaves(settings) {
+        let depth = path.segments().len();
+        let starts = (1..=depth).map(|length| KeyPath::of(path.segments().iter().take(length).cloned()));
+        let remark = starts.filter_map(|start| judge(start.find(settings)?, start)).next();
+        remarks.extend(remark.filter(|remark| !remarks.contains(remark)));
     }
     remarks
 }
 
-/// The shortest beginning of the address that is unknown already.
-fn first_unknown(path: &KeyPath) -> KeyPath {
-    let count = path.segments().len();
-    (1..=count)
-        .map(|length| KeyPath::of(path.segments().iter().take(length).cloned()))
-        .find(|start| known(start) == Known::No)
-        .unwrap_or_else(|| path.clone())
+fn judge(value: &Value, path: KeyPath) -> Option<Remark> {
+    let expected = match known(&path) {
+        Known::Key(key) => key.kind(),
+        Known::Section => Kind::Map,
+        Known::Inside(_) => return None,
+        Known::No => return Some(Remark::Unknown { suggestion: suggest(&path), path }),
+    };
+    (!expected.admits(value)).then(|| Remark::WrongKind { path, expected, got: describe(value) })
 }
 
-/// A value in a person's words; texts in quotes, cut short.
+/// A value in a person's words; texts in quotes, cut short, and covered where they look like a key.
 pub fn describe(value: &Value) -> String {
     match value {
         Value::Null => "nothing".into(),
         Value::Bool(flag) => flag.to_string(),
         Value::Number(number) => number.to_string(),
-        Value::String(text) => format!("\"{}\"", hermes_types::clip(text, 40)),
+        Value::String(text) => format!("\"{}\"", hermes_types::clip(&mask::line(text), 40)),
         Value::Array(_) => "a list".into(),
         Value::Object(_) => "a section".into(),
     }
@@ -311,7 +333,8 @@ mod tests {
             "compresion": {"enabled": true, "threshold": 0.5},
             "display": "big",
             "terminal": {"timeout": -5},
-            "toolsets": "web",
+            "toolsets": {"web": true},
+            "browser": {"headed": "${HEADED}", "command_timeout": "45"},
             "discord": {"channel_prompts": {"123": "hi"}},
             "model": "gpt",
         });
@@ -323,7 +346,7 @@ mod tests {
                 Remark::Unknown { path: path("compresion"), suggestion: Some("compression".into()) },
                 Remark::WrongKind { path: path("display"), expected: Kind::Map, got: "\"big\"".into() },
                 Remark::WrongKind { path: path("terminal.timeout"), expected: Kind::Whole, got: "-5".into() },
-                Remark::WrongKind { path: path("toolsets"), expected: Kind::List, got: "\"web\"".into() },
+                Remark::WrongKind { path: path("toolsets"), expected: Kind::List, got: "a section".into() },
             ]
         );
     }

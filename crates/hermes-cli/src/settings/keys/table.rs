@@ -251,7 +251,7 @@ pub static KEYS: &[Key] = &[
     key("terminal.docker_network", "true", "the container has a network"),
     key("terminal.docker_extra_args", "[]", "further arguments of docker run"),
     key("terminal.docker_run_as_host_user", "false", "run as you instead of root"),
-    key("terminal.container_cpu", "1", "processors of the container"),
+    key("terminal.container_cpu", "1.0", "processors of the container"),
     key("terminal.container_memory", "5120", "its memory in MB"),
     key("terminal.container_disk", "51200", "its disk in MB"),
     key("terminal.container_persistent", "true", "keep its files between sessions"),
