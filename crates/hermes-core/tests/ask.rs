@@ -1,5 +1,11 @@
 //! Recovery as a conversation meets it: models that fail in scripted ways, a switchboard with spare keys and fallbacks,
 //! and a clock that obeys.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "in a test a panic is the report"
+)]
 
 use futures_util::future::BoxFuture;
 use futures_util::stream::{self, BoxStream};

@@ -162,8 +162,17 @@ fn every_answer_is_what_it_is() {
 
 #[test]
 fn every_kind_that_comes_over_the_wire_is_reached() {
-    let local =
-        [K::Stalled, K::Unreachable, K::NoRoute, K::Tls, K::EmptyStream, K::Malformed, K::WrongOrigin, K::Interrupted];
+    let local = [
+        K::Stalled,
+        K::Unreachable,
+        K::NoRoute,
+        K::Tls,
+        K::EmptyStream,
+        K::Malformed,
+        K::WrongOrigin,
+        K::NotConfigured,
+        K::Interrupted,
+    ];
     let conceded = [
         Signatures,
         EncryptedReasoning,
