@@ -40,7 +40,7 @@ const SHORTEST_KEY: usize = 8;
 const LONGEST_WORD: usize = 39;
 
 /// One line of plain text: white space collapsed, secrets taken out.
-pub(super) fn sentence(text: &str) -> String {
+pub(crate) fn sentence(text: &str) -> String {
     let plain: String = clip(text, LONGEST_TEXT).chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     let mut out = String::with_capacity(plain.len());
     let mut after_bearer = false;
