@@ -329,3 +329,198 @@ fn read_usage(usage: &Value) -> Usage {
         cost: None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hermes_types::ToolDefinition;
+    use std::sync::Arc;
+
+    const UPDATE: &str = "session/update";
+
+    fn session(model: &str) -> Session {
+        let mut request = Request::new(model, [Message::user("Hi")]);
+        request.tools =
+            Arc::from([ToolDefinition { name: "f".into(), description: String::new(), parameters: json!({}) }]);
+        Session::new(&request, "copilot-acp", "agent".into(), "/w".into())
+    }
+
+    /// A session that has sent its prompt, to an agent that opened it with `opened`.
+    fn prompted(model: &str, opened: &Value) -> Session {
+        let mut session = session(model);
+        session.hear(&result(0, &json!({"protocolVersion": 1}))).expect("greeted");
+        session.hear(&result(1, opened)).expect("opened");
+        session
+    }
+
+    fn result(id: u64, result: &Value) -> Vec<u8> {
+        rpc::answer(&json!(id), result)
+    }
+
+    fn notice(params: &Value) -> Vec<u8> {
+        json!({"jsonrpc": "2.0", "method": UPDATE, "params": params}).to_string().into_bytes()
+    }
+
+    fn chunk(kind: &str, text: &str) -> Vec<u8> {
+        notice(&json!({"sessionId": "s", "update": {"sessionUpdate": kind, "content": {"type": "text", "text": text}}}))
+    }
+
+    fn sent(outcome: &Outcome) -> Value {
+        serde_json::from_slice(&outcome.send).unwrap_or_default()
+    }
+
+    fn reply(deltas: &[Delta]) -> &Reply {
+        match deltas.last() {
+            Some(Delta::Done(reply)) => reply,
+            other => panic!("not done: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_session_greets_opens_chooses_and_prompts() {
+        let hello: Value = serde_json::from_slice(&Session::greeting()).expect("a message");
+        assert_eq!((&hello["method"], &hello["params"]["protocolVersion"]), (&json!("initialize"), &json!(1)));
+        assert_eq!(hello["params"]["clientCapabilities"]["fs"], json!({"readTextFile": false, "writeTextFile": false}));
+
+        let mut session = session("gpt-x");
+        let opening = session.hear(&result(0, &json!({"protocolVersion": 1, "authMethods": []}))).expect("greeted");
+        assert_eq!(
+            sent(&opening),
+            json!({"jsonrpc": "2.0", "id": 1, "method": "session/new", "params": {"cwd": "/w", "mcpServers": []}})
+        );
+        let models =
+            json!({"currentModelId": "other", "availableModels": [{"modelId": "other"}, {"modelId": "gpt-x"}]});
+        let choosing = session.hear(&result(1, &json!({"sessionId": "s", "models": models}))).expect("opened");
+        assert_eq!(
+            sent(&choosing),
+            json!({"jsonrpc": "2.0", "id": 2, "method": "session/set_model", "params": {"sessionId": "s", "modelId": "gpt-x"}})
+        );
+        let prompting = session.hear(&result(2, &Value::Null)).expect("chosen");
+        let sent = sent(&prompting);
+        assert_eq!((&sent["id"], &sent["method"]), (&json!(3), &json!("session/prompt")));
+        let text = sent["params"]["prompt"][0]["text"].as_str().unwrap_or_default();
+        assert!(text.ends_with("=== user ===\nHi\n\n"), "{text}");
+        let end = session.hear(&result(3, &json!({"stopReason": "end_turn"}))).expect("done");
+        assert_eq!(reply(&end.deltas).model.as_deref(), Some("gpt-x"));
+    }
+
+    #[test]
+    fn a_model_the_agent_does_not_have_is_said_and_a_missing_list_is_not_a_fault() {
+        let models = json!({"currentModelId": "a", "availableModels": [{"modelId": "a"}, {"modelId": "b"}]});
+        let opened = json!({"sessionId": "s", "models": models});
+        let mut picky = session("gpt-x");
+        picky.hear(&result(0, &json!({"protocolVersion": 1}))).expect("greeted");
+        let fault = picky.hear(&result(1, &opened)).expect_err("no such model");
+        assert_eq!(fault, Fault::new(FaultKind::ModelNotFound, "`agent` has no model `gpt-x`; choose one of a, b"));
+
+        for (model, opened) in [("copilot-acp", opened), ("gpt-x", json!({"sessionId": "s"}))] {
+            assert_eq!(prompted(model, &opened).awaiting, Awaiting::Answer, "{model}");
+        }
+    }
+
+    #[test]
+    fn every_reason_to_stop_has_its_meaning() {
+        let call = "<tool_call>{\"name\":\"f\"}</tool_call>";
+        let cut = "<tool_call>{\"name\":\"f\",";
+        let table = [
+            ("x", Some("end_turn"), StopReason::Stop, false),
+            (call, Some("end_turn"), StopReason::ToolCalls, false),
+            (cut, Some("end_turn"), StopReason::Length, false),
+            ("x", Some("max_tokens"), StopReason::Length, false),
+            ("x", Some("max_turn_requests"), StopReason::Length, false),
+            ("x", Some("refusal"), StopReason::ContentFilter, false),
+            ("", Some("refusal"), StopReason::ContentFilter, false),
+            ("", Some("end_turn"), StopReason::Stop, false),
+            ("x", Some("cancelled"), StopReason::Length, true),
+            ("x", None, StopReason::Length, true),
+        ];
+        for (text, stop, finish, cut_off) in table {
+            let mut session = prompted("m", &json!({"sessionId": "s"}));
+            session.hear(&chunk("agent_message_chunk", text)).expect("heard");
+            let end = session.hear(&result(3, &json!({"stopReason": stop}))).expect("done");
+            let reply = reply(&end.deltas);
+            assert_eq!((reply.stop_reason(), reply.cut_off), (finish, cut_off), "{text} {stop:?}");
+        }
+        let mut silent = prompted("m", &json!({"sessionId": "s"}));
+        let fault = silent.hear(&result(3, &json!({"stopReason": "cancelled"}))).expect_err("no answer");
+        assert_eq!(fault, Fault::new(FaultKind::EmptyStream, "`agent` ended its turn without an answer (cancelled)"));
+    }
+
+    #[test]
+    fn whatever_the_agent_wants_to_do_is_declined() {
+        let refused =
+            json!({"code": -32601, "message": "Hermes offers no such method: the agent answers in words only"});
+        let option = |id: &str, kind: &str| json!({"optionId": id, "kind": kind});
+        let table = [
+            ("fs/read_text_file", json!({"path": "/etc/passwd"}), json!({"error": refused})),
+            ("terminal/create", json!({"command": "sh"}), json!({"error": refused})),
+            (
+                "session/request_permission",
+                json!({"options": [option("a", "allow_once"), option("n", "reject_always"), option("r", "reject_once")]}),
+                json!({"result": {"outcome": {"outcome": "selected", "optionId": "r"}}}),
+            ),
+            (
+                "session/request_permission",
+                json!({"options": [option("a", "allow_always")]}),
+                json!({"result": {"outcome": {"outcome": "cancelled"}}}),
+            ),
+        ];
+        for (method, params, mut expected) in table {
+            let asked = rpc::request(9, method, &params);
+            let outcome = prompted("m", &json!({"sessionId": "s"})).hear(&asked).expect("heard");
+            expected["jsonrpc"] = json!("2.0");
+            expected["id"] = json!(9);
+            assert_eq!((sent(&outcome), outcome.deltas), (expected, vec![Delta::Alive]), "{method}");
+        }
+    }
+
+    #[test]
+    fn errors_of_the_agent_are_typed() {
+        let error = |id: u64, code: i64, message: &str| rpc::refusal(&json!(id), code, message);
+        let mut signed_out = session("m");
+        signed_out.hear(&result(0, &json!({"protocolVersion": 1}))).expect("greeted");
+        let fault = signed_out.hear(&error(1, -32000, "Authentication required")).expect_err("signed out");
+        assert_eq!(fault.kind, FaultKind::AuthPermanent);
+        assert_eq!(
+            fault.message,
+            "`agent` is not signed in (Authentication required); start `agent` in a terminal, sign in there, and ask again"
+        );
+        let mut limited = prompted("m", &json!({"sessionId": "s"}));
+        let fault = limited.hear(&error(3, -32603, "Rate limit exceeded")).expect_err("limited");
+        assert_eq!(
+            (fault.kind, fault.message.as_str()),
+            (FaultKind::RateLimit, "`agent` answered with an error: Rate limit exceeded")
+        );
+        let fault = session("m").hear(&result(0, &json!({"protocolVersion": 2}))).expect_err("too new");
+        assert_eq!(fault.kind, FaultKind::Malformed);
+    }
+
+    #[test]
+    fn only_words_of_our_own_session_are_heard() {
+        let mut session = prompted("m", &json!({"sessionId": "s"}));
+        let foreign = json!({"sessionId": "t", "update": {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "x"}}});
+        let own_tool =
+            json!({"sessionId": "s", "update": {"sessionUpdate": "tool_call", "toolCallId": "1", "title": "rm"}});
+        for line in [notice(&foreign), notice(&own_tool), chunk("user_message_chunk", "y"), result(7, &json!({}))] {
+            assert_eq!(session.hear(&line).expect("heard").deltas, [Delta::Alive]);
+        }
+        assert_eq!(session.hear(b"Loading...").expect("heard"), Outcome::default());
+        assert_eq!(session.garbage, 1);
+    }
+
+    #[test]
+    fn the_same_call_later_in_a_conversation_has_another_id() {
+        let block = "<tool_call>{\"name\":\"f\"}</tool_call>";
+        let earlier = ToolCall::new(CallId::deterministic("f", "{}", 0), "f", "{}");
+        let history = Message::Assistant(Assistant { tool_calls: vec![earlier], ..Assistant::default() });
+        let mut request = Request::new("m", [Message::user("Hi"), history]);
+        request.tools =
+            Arc::from([ToolDefinition { name: "f".into(), description: String::new(), parameters: json!({}) }]);
+        let mut session = Session::new(&request, "p", "agent".into(), "/w".into());
+        session.hear(&result(0, &json!({"protocolVersion": 1}))).expect("greeted");
+        session.hear(&result(1, &json!({"sessionId": "s"}))).expect("opened");
+        session.hear(&chunk("agent_message_chunk", block)).expect("heard");
+        let end = session.break_off();
+        assert_eq!(reply(&end).tool_calls(), [ToolCall::new(CallId::deterministic("f", "{}", 1), "f", "{}")]);
+    }
+}
