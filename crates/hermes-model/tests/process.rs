@@ -1,5 +1,6 @@
 //! The model behind an agent program, told with a real program: a shell script that says its lines.
 #![cfg(unix)]
+#![allow(clippy::expect_used, reason = "a stage that cannot be set up ends the test")]
 
 use futures_util::StreamExt;
 use hermes_core::ports::{Card, Model};
@@ -10,9 +11,9 @@ use hermes_types::{
 };
 use serde_json::{Value, json};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use url::Url;
@@ -245,57 +246,6 @@ async fn the_program_sees_only_the_environment_it_was_given() {
 }
 
 #[tokio::test]
-async fn dropping_the_stream_ends_the_program_and_its_children() {
-    let world = World::with(
-        r#"sleep 1000 & echo "$$ $!" > pids
-        open
-        chunk agent_message_chunk 'Wait'
-        sleep 1000"#,
-    );
-    let mut stream = world.model().stream(Arc::new(request()));
-    while stream.next().await != Some(text("Wait")) {}
-    let pids = pids(&world.path());
-    assert_eq!((pids.len(), pids.iter().all(|pid| runs(pid))), (2, true));
-    drop(stream);
-    assert!(end_soon(&pids), "still there: {pids:?}");
-}
-
-#[tokio::test]
-async fn an_answer_ends_the_program_even_while_somebody_holds_the_stream() {
-    let world = World::with(
-        r#"sleep 1000 & echo "$$ $!" > pids
-        open; chunk agent_message_chunk 'Hi.'; end_turn
-        sleep 1000"#,
-    );
-    let mut stream = world.model().stream(Arc::new(request()));
-    while !matches!(stream.next().await, Some(Ok(Delta::Done(_)))) {}
-    assert!(end_soon(&pids(&world.path())));
-    assert!(stream.next().await.is_none());
-}
-
-fn pids(folder: &Path) -> Vec<String> {
-    let line = fs::read_to_string(folder.join("pids")).expect("process ids");
-    line.split_whitespace().map(str::to_owned).collect()
-}
-
-/// A zombie waits for somebody to read its exit code; it runs no more.
-fn runs(pid: &str) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit_once(')').is_some_and(|(_, fields)| !fields.trim_start().starts_with('Z'))
-}
-
-fn end_soon(pids: &[String]) -> bool {
-    let limit = Instant::now() + Duration::from_secs(5);
-    while pids.iter().any(|pid| runs(pid)) {
-        if Instant::now() > limit {
-            return false;
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    true
-}
-
-#[tokio::test]
 async fn a_missing_program_or_folder_is_told_with_the_next_step() {
     let folder = tempfile::tempdir().expect("a folder");
     let command = ProcessCommand {
@@ -350,19 +300,22 @@ async fn an_agent_that_listens_at_an_address_is_connected_to() {
     };
     let url = Url::parse(&format!("acp+tcp://127.0.0.1:{port}")).expect("a URL");
     let address = TcpAddress::of(&url).expect("an address");
-    let model = ProcessModel::at(card(), address.clone(), "/w".into());
+    let model = ProcessModel::at(card(), address, "/w".into());
     let (deltas, ()) = tokio::join!(model.stream(Arc::new(request())).collect::<Vec<_>>(), agent);
     assert_eq!(noticed(deltas), [text("Hi."), done(said("Hi."), Reply::default())]);
+}
 
-    drop(listener);
-    let refused = model.stream(Arc::new(request())).collect::<Vec<_>>().await;
-    match refused.as_slice() {
-        [Err(fault)] => {
-            assert_eq!(fault.kind, FaultKind::Unreachable);
-            assert!(fault.message.starts_with(&format!("no agent answers at {address}: ")), "{fault}");
-        }
-        other => panic!("{other:?}"),
-    }
+#[tokio::test]
+async fn an_address_where_nobody_listens_is_told_with_the_next_step() {
+    // Bound and silent: the port is ours for as long as the test lasts.
+    let socket = tokio::net::TcpSocket::new_v4().expect("a socket");
+    socket.bind("127.0.0.1:0".parse().expect("an address")).expect("a port");
+    let place = socket.local_addr().expect("an address").to_string();
+    let address = TcpAddress::of(&Url::parse(&format!("acp+tcp://{place}")).expect("a URL")).expect("an address");
+    let refused = ProcessModel::at(card(), address, "/w".into()).stream(Arc::new(request())).collect::<Vec<_>>().await;
+    let reason = std::io::Error::from_raw_os_error(rustix::io::Errno::CONNREFUSED.raw_os_error());
+    let message = format!("no agent answers at {place}: {reason}; start it there or change COPILOT_ACP_BASE_URL");
+    assert_eq!(refused, [Err(Fault::new(FaultKind::Unreachable, message))]);
 }
 
 #[test]
@@ -377,5 +330,84 @@ fn only_a_full_address_of_the_right_kind_is_one() {
     for (url, expected) in table {
         let address = TcpAddress::of(&Url::parse(url).expect("a URL"));
         assert_eq!(address.map(|address| address.to_string()).as_deref(), expected, "{url}");
+    }
+}
+
+/// What is left of a program afterwards, as `/proc` tells it.
+#[cfg(target_os = "linux")]
+mod afterwards {
+    use super::*;
+    use std::time::Instant;
+
+    #[tokio::test]
+    async fn dropping_the_stream_ends_the_program_and_its_children() {
+        let world = World::with(
+            r#"sleep 1000 & echo "$$ $!" > pids
+            open
+            chunk agent_message_chunk 'Wait'
+            sleep 1000"#,
+        );
+        let mut stream = world.model().stream(Arc::new(request()));
+        while stream.next().await != Some(text("Wait")) {}
+        let pids = pids(&world);
+        assert_eq!((pids.len(), pids.iter().all(|pid| runs(pid))), (2, true));
+        drop(stream);
+        assert!(end_soon(&pids), "still there: {pids:?}");
+    }
+
+    #[tokio::test]
+    async fn children_end_even_when_the_program_ended_before_them() {
+        let world = World::with(
+            r#"sleep 1000 & echo "$!" > pids
+            open
+            chunk agent_message_chunk 'Bye'"#,
+        );
+        let mut stream = world.model().stream(Arc::new(request()));
+        while stream.next().await != Some(text("Bye")) {}
+        drop(stream);
+        assert!(end_soon(&pids(&world)));
+    }
+
+    #[tokio::test]
+    async fn an_answer_ends_the_program_even_while_somebody_holds_the_stream() {
+        let world = World::with(
+            r#"sleep 1000 & echo "$$ $!" > pids
+            open; chunk agent_message_chunk 'Hi.'; end_turn
+            sleep 1000"#,
+        );
+        let mut stream = world.model().stream(Arc::new(request()));
+        while !matches!(stream.next().await, Some(Ok(Delta::Done(_)))) {}
+        assert!(end_soon(&pids(&world)));
+        assert!(stream.next().await.is_none());
+    }
+
+    #[tokio::test]
+    async fn a_program_that_hangs_up_and_lives_on_is_ended() {
+        let world = World::with("echo $$ > pids; exec >&-; sleep 1000");
+        let fault = Fault::new(FaultKind::ServerError, "`sh` closed its output before it answered");
+        assert_eq!(noticed(world.ask().await), [Err(fault)]);
+        assert!(end_soon(&pids(&world)));
+    }
+
+    fn pids(world: &World) -> Vec<String> {
+        let line = fs::read_to_string(world.path().join("pids")).expect("process ids");
+        line.split_whitespace().map(str::to_owned).collect()
+    }
+
+    /// A zombie waits for somebody to read its exit code; it runs no more.
+    fn runs(pid: &str) -> bool {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        stat.rsplit_once(')').is_some_and(|(_, fields)| !fields.trim_start().starts_with('Z'))
+    }
+
+    fn end_soon(pids: &[String]) -> bool {
+        let limit = Instant::now() + Duration::from_secs(5);
+        while pids.iter().any(|pid| runs(pid)) {
+            if Instant::now() > limit {
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        true
     }
 }

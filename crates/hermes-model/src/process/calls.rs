@@ -102,11 +102,6 @@ impl Reader {
         out
     }
 
-    /// How much is held back.
-    pub(super) fn held(&self) -> usize {
-        self.rest().len()
-    }
-
     fn rest(&self) -> &str {
         self.held.get(self.start..).unwrap_or_default()
     }

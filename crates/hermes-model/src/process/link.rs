@@ -21,8 +21,8 @@ const STDERR_TAIL: usize = 2 << 10;
 /// How long the rest of the error output of an ended program is waited for. Whoever left the group may hold it open.
 const LAST_WORDS: Duration = Duration::from_millis(200);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// More unread answers than this, and the peer is not listening.
-const MOST_UNREAD: usize = 16 << 20;
+/// A peer that leaves more than this unread and still asks for more is not listening.
+const MOST_UNREAD: usize = 64 << 20;
 
 pub(super) struct Link {
     reader: Box<dyn AsyncRead + Send + Unpin>,
@@ -82,7 +82,7 @@ impl Link {
 
     /// Takes lines to send; they leave while [`Link::line`] waits.
     pub(super) fn send(&mut self, lines: &[u8]) -> Result<(), Fault> {
-        if self.outbox.len() > MOST_UNREAD {
+        if !lines.is_empty() && self.outbox.len() > MOST_UNREAD {
             return Err(Fault::new(FaultKind::Malformed, "the agent asks and asks without reading the answers"));
         }
         self.outbox.extend_from_slice(lines);

@@ -50,6 +50,8 @@ pub(super) struct Session {
     model: Option<String>,
     reader: Reader,
     said: Said,
+    /// Bytes of words and thoughts so far.
+    heard: usize,
     /// Lines that were no messages.
     pub(super) garbage: usize,
 }
@@ -82,6 +84,7 @@ impl Session {
             model: None,
             reader: Reader::new(request.tools.iter().map(|tool| tool.name.clone()).collect()),
             said: Said { earlier_calls: earlier_calls.sum(), ..Said::default() },
+            heard: 0,
             garbage: 0,
         }
     }
@@ -232,7 +235,8 @@ impl Session {
             }
             _ => {}
         }
-        if self.said.text.len() + self.said.reasoning.len() + self.reader.held() > LARGEST_ANSWER {
+        self.heard = self.heard.saturating_add(text.len());
+        if self.heard > LARGEST_ANSWER {
             return Err(self.malformed("sent an answer of more than 64 MiB"));
         }
         Ok(())
