@@ -68,6 +68,19 @@ struct Scan {
     escaped: bool,
 }
 
+/// A tag and where it begins.
+enum Tag {
+    Close(usize),
+    /// The block before it was never closed.
+    Open(usize),
+}
+
+impl State {
+    fn block() -> Self {
+        Self::Block(Scan { at: OPEN.len(), ..Scan::default() })
+    }
+}
+
 impl Reader {
     pub(super) fn new(offered: Vec<String>) -> Self {
         Self { offered, held: String::new(), start: 0, state: State::Text, fresh_line: true, quotes: Quotes::Respected }
@@ -144,18 +157,16 @@ impl Reader {
         begins.is_some()
     }
 
-    /// True when the block is whole.
+    /// True when the block is over.
     fn in_block(&mut self, mut scan: Scan, out: &mut Vec<Piece>) -> bool {
-        let rest = self.rest();
-        let found = match self.quotes {
-            Quotes::Respected => scan.find_close(rest),
-            Quotes::Ignored => rest.get(scan.at..).and_then(|behind| behind.find(CLOSE)).map(|found| scan.at + found),
-        };
-        let Some(close) = found else {
-            self.state = State::Block(scan);
-            return false;
-        };
-        self.take_block(close, close + CLOSE.len(), out);
+        match scan.find_tag(self.rest(), self.quotes) {
+            None => {
+                self.state = State::Block(scan);
+                return false;
+            }
+            Some(Tag::Close(at)) => self.take_block(at, at + CLOSE.len(), out),
+            Some(Tag::Open(at)) => self.take_unclosed(at, out),
+        }
         true
     }
 
@@ -179,22 +190,26 @@ impl Reader {
         true
     }
 
-    /// The answer ended inside a block. A quote too few may have hidden its closing tag: then the first one counts. A
-    /// block nobody closed is a call when it is whole, and mere talk about tags when it does not look like one.
+    /// The answer ended inside a block. When the block is not whole, a quote too few may have hidden its end.
     fn finish_block(&mut self, out: &mut Vec<Piece>) {
-        let rest = self.rest();
-        let length = rest.len();
-        if let Some(close) = rest.find(CLOSE) {
-            self.quotes = Quotes::Ignored;
-            self.take_block(close, close + CLOSE.len(), out);
-            return self.advance(out);
+        let length = self.rest().len();
+        let whole = matches!(read_call(self.rest().get(OPEN.len()..).unwrap_or_default()), Piece::Call { .. });
+        if whole || self.quotes == Quotes::Ignored {
+            return self.take_unclosed(length, out);
         }
-        let body = rest.strip_prefix(OPEN).unwrap_or(rest).trim_start();
+        self.quotes = Quotes::Ignored;
+        self.state = State::block();
+        self.advance(out);
+    }
+
+    /// A block nobody closed is a call when it is whole, and mere talk about tags when it does not look like one.
+    fn take_unclosed(&mut self, end: usize, out: &mut Vec<Piece>) {
+        let body = self.rest().get(OPEN.len()..end).unwrap_or_default().trim_start();
         if body.starts_with(['{', '`']) {
-            return self.take_block(length, length, out);
+            return self.take_block(end, end, out);
         }
         self.state = State::Text;
-        self.take_text(length, out);
+        self.take_text(end, out);
     }
 
     fn take_block(&mut self, close: usize, end: usize, out: &mut Vec<Piece>) {
@@ -217,15 +232,18 @@ impl Reader {
 }
 
 impl Scan {
-    /// Where a closing tag begins that is not inside a JSON string.
-    fn find_close(&mut self, text: &str) -> Option<usize> {
+    /// The next tag, quoted ones left out where quotes are respected.
+    fn find_tag(&mut self, text: &str, quotes: Quotes) -> Option<Tag> {
         while let Some(byte) = text.as_bytes().get(self.at).copied() {
-            if byte == b'<' && !self.in_string {
+            if byte == b'<' && !(self.in_string && quotes == Quotes::Respected) {
                 let behind = text.get(self.at..).unwrap_or_default();
                 if behind.starts_with(CLOSE) {
-                    return Some(self.at);
+                    return Some(Tag::Close(self.at));
                 }
-                if CLOSE.starts_with(behind) {
+                if behind.starts_with(OPEN) {
+                    return Some(Tag::Open(self.at));
+                }
+                if CLOSE.starts_with(behind) || OPEN.starts_with(behind) {
                     return None;
                 }
             }
@@ -278,7 +296,7 @@ enum Opening {
 
 fn opening(text: &str, begins_line: bool) -> Opening {
     if text.starts_with(OPEN) {
-        return Opening::Of(State::Block(Scan { at: OPEN.len(), ..Scan::default() }));
+        return Opening::Of(State::block());
     }
     if OPEN.starts_with(text) {
         return Opening::Undecided;
@@ -291,11 +309,11 @@ fn opening(text: &str, begins_line: bool) -> Opening {
     }
 }
 
-/// Whether only white space follows the last line break of `text`, given how the line stood before it.
+/// Whether only blanks follow the last line break of `text`, given how the line stood before it.
 fn ends_fresh(text: &str, before: bool) -> bool {
-    match text.rsplit_once('\n') {
-        Some((_, line)) => line.trim().is_empty(),
-        None => before && text.trim().is_empty(),
+    match text.bytes().rev().find(|byte| !matches!(byte, b' ' | b'\t' | b'\r')) {
+        Some(byte) => byte == b'\n',
+        None => before,
     }
 }
 
@@ -409,6 +427,18 @@ mod tests {
             ("{\"a\": \"<tool_call>{\"name\":\"f\"}</tool_call>", &[text("{\"a\": \""), call("f", "{}")]),
             // Nobody closed it, but it is whole.
             (r#"<tool_call>{"name":"f","arguments":{}}"#, &[call("f", "{}")]),
+            (
+                "<tool_call>{\"name\":\"f\"}\n<tool_call>{\"name\":\"g\"}</tool_call>",
+                &[call("f", "{}"), call("g", "{}")],
+            ),
+            (
+                r#"<tool_call>{"name":"f","arguments":{"text":"</tool_call>"}}"#,
+                &[call("f", r#"{"text":"</tool_call>"}"#)],
+            ),
+            (
+                "No <tool_call> yet. <tool_call>{\"name\":\"f\"}</tool_call>",
+                &[text("No <tool_call> yet. "), call("f", "{}")],
+            ),
             ("Put it into <tool_call> tags.", &[text("Put it into <tool_call> tags.")]),
             ("a < b and <tool", &[text("a < b and <tool")]),
         ];
@@ -471,6 +501,25 @@ mod tests {
         assert_eq!(reader.push("\"f\"}</tool_call"), []);
         assert_eq!(reader.push("> end"), [call("f", "{}"), text(" end")]);
         assert_eq!(reader.finish(), []);
+    }
+
+    /// Quadratic work on these would take minutes.
+    #[test]
+    fn hostile_repetition_costs_no_more_than_its_length() {
+        for word in [
+            "<",
+            "{",
+            "<tool_call>",
+            "{\"\n",
+            "\n{ \"\"}",
+            " {",
+            "<tool_call>{\"",
+            "</tool_call>",
+            "<tool_call>\"</tool_call>",
+        ] {
+            let answer = word.repeat((1 << 19) / word.len());
+            assert!(pieces(&answer, usize::MAX) == pieces(&answer, 16), "{word}");
+        }
     }
 
     /// Parts of an answer and what each stands for.
