@@ -65,22 +65,10 @@ pub enum OutputFormat {
 pub enum Command {
     /// Ask one question (`-q`); an interactive session is not there yet
     Chat(ChatArgs),
-    /// Choose provider and model, or list what a provider offers
-    Model(crate::commands::model::ModelArgs),
-    /// Show and change settings
-    #[command(subcommand)]
-    Config(crate::commands::config::ConfigCommand),
-    /// Manage credentials and logins
-    #[command(subcommand)]
-    Auth(crate::commands::auth::AuthCommand),
-    /// Manage the providers that take over when the first one fails
-    #[command(subcommand)]
-    Fallback(crate::commands::fallback::FallbackCommand),
-    /// Manage profiles
-    #[command(subcommand)]
-    Profile(crate::commands::profile::ProfileCommand),
-    /// Show what is configured and what would be used
-    Status(crate::commands::status::StatusArgs),
+    /// Look at settings and change them
+    Config(crate::commands::config::ConfigArgs),
+    /// Keep several homes side by side
+    Profile(crate::commands::profile::ProfileArgs),
     /// Watch a scripted conversation go through the real path: no key, no network
     Demo,
     /// Print a completion script for your shell

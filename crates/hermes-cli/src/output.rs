@@ -43,8 +43,8 @@ struct State {
     /// A status line is on the terminal and must be wiped before anything else is written.
     status: bool,
     attempts: u64,
-    /// Stdout is gone (a closed pipe): nobody reads, so nothing more is written.
-    closed: bool,
+    /// Stdout cannot be written to any more, and why.
+    broken: Option<std::io::ErrorKind>,
 }
 
 impl Screen {
@@ -83,7 +83,16 @@ impl Screen {
             self.complain(&error);
             return ExitCode::from(EXIT_FAILED);
         }
-        outcome.exit_code()
+        let broken = self.lock().broken;
+        match broken {
+            None => outcome.exit_code(),
+            // Whoever read us has seen enough, as in `hermes … | head -1`; there is nobody to complain to.
+            Some(std::io::ErrorKind::BrokenPipe) => ExitCode::from(EXIT_FAILED),
+            Some(reason) => {
+                self.complain(&format!("the answer could not be written: {reason}"));
+                ExitCode::from(EXIT_FAILED)
+            }
+        }
     }
 
     fn finish_text(&self, result: &Result<Reply, Fault>, outcome: Outcome) {
@@ -119,6 +128,14 @@ impl Screen {
     pub fn complain(&self, message: &str) {
         self.clear_status();
         err(&format!("{}: {message}\n", self.show.command));
+    }
+
+    /// Something a person should know, if they want to hear such things.
+    pub fn remark(&self, text: &str) {
+        if self.show.notices {
+            self.clear_status();
+            err(&format!("… {text}\n"));
+        }
     }
 
     fn write_usage(&self, result: &Result<Reply, Fault>, outcome: Outcome) -> Result<(), String> {
@@ -300,8 +317,12 @@ fn explain(fault: &Fault) -> String {
         FaultKind::Auth | FaultKind::AuthPermanent => "check the key or login: hermes status, hermes auth add PROVIDER",
         FaultKind::Billing => "top up the account, or choose another model: hermes model",
         FaultKind::ModelNotFound => "see what there is: hermes model --list",
-        FaultKind::NoRoute => "check the network, a proxy (HTTPS_PROXY), or the address: hermes config get model.base_url",
-        FaultKind::RateLimit | FaultKind::Overloaded => "wait a little, or add a fallback: hermes fallback add PROVIDER MODEL",
+        FaultKind::NoRoute => {
+            "check the network, a proxy (HTTPS_PROXY), or the address: hermes config get model.base_url"
+        }
+        FaultKind::RateLimit | FaultKind::Overloaded => {
+            "wait a little, or add a fallback: hermes fallback add PROVIDER MODEL"
+        }
         _ => return fault.message.clone(),
     };
     format!("{}\n  next: {next_step}", fault.message)
@@ -323,11 +344,24 @@ fn describe(notice: &Notice) -> String {
 
 /// Writes to stdout. A reader that went away ends the writing, not the program.
 fn out(state: &mut State, text: &str) {
-    if state.closed {
+    if state.broken.is_some() {
         return;
     }
     let mut stdout = std::io::stdout().lock();
-    state.closed = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).is_err();
+    let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+    state.broken = written.err().map(|error| error.kind());
+}
+
+/// An error before there is a screen.
+pub fn complain(message: &str) -> ExitCode {
+    err(&format!("hermes: {message}\n"));
+    ExitCode::from(EXIT_FAILED)
+}
+
+/// The command line does not say what to do.
+pub fn misused(message: &str) -> ExitCode {
+    err(&format!("hermes: {message}\n"));
+    ExitCode::from(EXIT_USAGE)
 }
 
 /// Writes to stderr. When even that fails there is nobody left to tell.

@@ -71,10 +71,7 @@ pub async fn ask(
         request.model.clone_from(&model.card().model);
         request.concessions.clone_from(&tries.conceded);
         let fault = match attempt(&*model, Arc::new(request.clone()), manner, ports, stop).await {
-            Ok(reply) => {
-                ports.switchboard.succeeded(line.place);
-                return Ok(reply);
-            }
+            Ok(reply) => return Ok(reply),
             Err(fault) => fault,
         };
         tries.attempts += 1;
@@ -112,7 +109,7 @@ async fn attempt(
     stop: &Stop,
 ) -> Result<Reply, Fault> {
     let card = model.card();
-    let limits = Limits { stale_after: card.stale_after, give_up_after: card.give_up_after };
+    let limits = Limits { stale_after: model.stale_after(&request), give_up_after: card.give_up_after };
     let mut deltas = std::pin::pin!(watch(model.stream(request), limits, ports.clock, ports.listener));
     let mut shown = false;
     loop {

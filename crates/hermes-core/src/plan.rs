@@ -131,6 +131,7 @@ fn row(kind: FaultKind) -> Row {
         K::BadRequest | K::Refused(_) =>  row(false, Rotation::Never,      Patience::None,    QUICK,  FallBack::AtOnce),
         K::EmptyStream | K::Malformed =>  row(false, Rotation::Never,      Patience::Allowed, QUICK,  FallBack::After(2)),
         K::WrongOrigin | K::Interrupted =>row(false, Rotation::Never,      Patience::None,    QUICK,  FallBack::Never),
+        K::NotConfigured =>               row(false, Rotation::Never,      Patience::None,    QUICK,  FallBack::AtOnce),
         K::Unknown =>                     row(false, Rotation::Never,      Patience::Allowed, QUICK,  FallBack::AtLast),
     }
 }

@@ -10,6 +10,11 @@ use std::time::Duration;
 pub trait Model: Send + Sync {
     fn card(&self) -> &Card;
 
+    /// The silence to tolerate for this request; a long prompt takes longer to read.
+    fn stale_after(&self, _request: &Request) -> Duration {
+        self.card().stale_after
+    }
+
     /// The only way to ask. The stream ends with [`Delta::Done`] or a fault; dropping it hangs up.
     fn stream(&self, request: Arc<Request>) -> BoxStream<'static, Result<Delta, Fault>>;
 }
@@ -38,9 +43,6 @@ pub trait Switchboard: Send + Sync {
 
     /// The same model with another credential of its pool; the current one rests as the fault demands.
     fn rotate<'a>(&'a self, place: usize, fault: &'a Fault) -> BoxFuture<'a, Option<Arc<dyn Model>>>;
-
-    /// The call at this place went well (counts uses, clears cooldowns).
-    fn succeeded(&self, place: usize);
 }
 
 /// Hears every event of a turn, in order. Must not block.

@@ -4,6 +4,8 @@
 //! are pure; only [`http`], [`process`] and [`auth`] touch the world.
 
 pub mod auth;
+pub mod auxiliary;
+pub mod board;
 pub mod catalog;
 pub mod http;
 pub mod process;

@@ -3,6 +3,7 @@
 //! The way of a request: encode → attach the bound secret → send → split into events → decode → deltas. Each step is a
 //! function of its own elsewhere; this file is the thread through them.
 
+use crate::resolve::{Runtime, Staleness};
 use crate::secret::BoundSecret;
 use crate::transport::{Answer, Call, Transport};
 use crate::wire::{ApiMode, Decoder, End, Target, fault, sse};
@@ -10,9 +11,10 @@ use bytes::Bytes;
 use futures_util::stream::BoxStream;
 use futures_util::{Stream, StreamExt, TryFutureExt};
 use hermes_core::ports::{Card, Model};
-use hermes_types::{Delta, Fault, FaultKind, Request};
+use hermes_types::{Content, Delta, Fault, FaultKind, Part, Request};
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The most of an error answer that is read.
 const ERROR_BODY_CAP: usize = 64 << 10;
@@ -27,7 +29,28 @@ pub struct Endpoint {
     pub credential: Option<BoundSecret>,
     /// Headers the person configured for this endpoint; they count as secrets.
     pub headers: Vec<(String, BoundSecret)>,
+    /// How the tolerated silence grows with the prompt; the card's own limit where this is not known.
+    pub stale: Option<Staleness>,
     pub card: Card,
+}
+
+impl Endpoint {
+    pub fn of(runtime: &Runtime) -> Self {
+        Self {
+            mode: runtime.api_mode,
+            target: runtime.target(),
+            credential: runtime.credential.secret.clone(),
+            headers: runtime.headers.clone(),
+            stale: Some(runtime.limits.stale),
+            card: Card {
+                provider: runtime.name.clone(),
+                model: runtime.model.clone(),
+                context_window: runtime.limits.context_window,
+                stale_after: runtime.limits.stale.after(0),
+                give_up_after: runtime.limits.request_timeout,
+            },
+        }
+    }
 }
 
 pub struct Voice {
@@ -58,6 +81,10 @@ impl Model for Voice {
         &self.endpoint.card
     }
 
+    fn stale_after(&self, request: &Request) -> Duration {
+        self.endpoint.stale.map_or(self.card().stale_after, |stale| stale.after(estimated_tokens(request)))
+    }
+
     fn stream(&self, request: Arc<Request>) -> BoxStream<'static, Result<Delta, Fault>> {
         let call = self.call(&request);
         let decoder = self.endpoint.mode.decoder(&self.endpoint.target);
@@ -68,6 +95,17 @@ impl Model for Voice {
         };
         opening.try_flatten_stream().boxed()
     }
+}
+
+/// Four characters a token: good enough to tell a long prompt from a short one.
+fn estimated_tokens(request: &Request) -> u64 {
+    const CHARACTERS_PER_TOKEN: usize = 4;
+    let length = |content: &Content| match content {
+        Content::Text(text) => text.len(),
+        Content::Parts(parts) => parts.iter().filter_map(Part::text).map(str::len).sum(),
+    };
+    let characters: usize = request.messages.iter().filter_map(|message| message.content()).map(length).sum();
+    u64::try_from(characters / CHARACTERS_PER_TOKEN).unwrap_or(u64::MAX)
 }
 
 async fn refusal(answer: Answer) -> Fault {
@@ -123,8 +161,9 @@ impl Speech {
             if let Some(delta) = self.ready.pop_front() {
                 return Some(Ok(delta));
             }
-            self.decoder.as_ref()?;
-            let step = match self.body.next().await {
+            // Some servers say all they have to say and then leave the connection open.
+            let complete = self.decoder.as_ref()?.is_complete();
+            let step = match if complete { None } else { self.body.next().await } {
                 Some(Ok(chunk)) => self.take_in(&chunk),
                 Some(Err(lost)) => self.close(End::Cut, Some(lost)),
                 None => self.close(End::Whole, None),

@@ -71,6 +71,8 @@ pub enum FaultKind {
     Malformed,
     /// A secret was about to be sent to a host it does not belong to.
     WrongOrigin,
+    /// There is no usable provider, credential or model; nothing was sent.
+    NotConfigured,
     /// The person or the program stopped the call.
     Interrupted,
     Unknown,
@@ -78,7 +80,7 @@ pub enum FaultKind {
 
 impl FaultKind {
     /// Every kind, for tables that must be complete.
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 28] = [
         Self::Auth,
         Self::AuthPermanent,
         Self::Entitlement,
@@ -103,6 +105,7 @@ impl FaultKind {
         Self::EmptyStream,
         Self::Malformed,
         Self::WrongOrigin,
+        Self::NotConfigured,
         Self::Interrupted,
         Self::Unknown,
         Self::Refused(Concession::Temperature),
@@ -134,6 +137,7 @@ impl FaultKind {
             Self::EmptyStream => "empty answer",
             Self::Malformed => "answer not understood",
             Self::WrongOrigin => "secret kept back",
+            Self::NotConfigured => "not configured",
             Self::Interrupted => "interrupted",
             Self::Unknown => "unexpected failure",
         }

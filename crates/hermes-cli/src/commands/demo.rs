@@ -3,7 +3,8 @@
 //! Everything is as in a real call (request encoding, event parsing, decoding, recovery, output) except that the
 //! transport plays a script instead of opening a socket. The first attempt fails on purpose, so that one sees recovery.
 
-use crate::output::Screen;
+use crate::args::{Asking, OutputFormat};
+use crate::output::{Screen, Show};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt, stream};
@@ -15,7 +16,7 @@ use hermes_model::provider::Provider;
 use hermes_model::transport::{Answer, Call, Transport};
 use hermes_model::voice::{Endpoint, Voice};
 use hermes_model::wire::{ApiMode, Login, Target};
-use hermes_types::{Fault, FaultKind, Message, Object, Request};
+use hermes_types::{Fault, FaultKind, Message, Object, Request, SessionId};
 use serde_json::json;
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -37,8 +38,17 @@ Then: hermes -z \"why is the sky blue?\"\n";
 /// Words appear at a pace a person can read.
 const PACE: Duration = Duration::from_millis(30);
 
-pub async fn run(screen: Screen) -> ExitCode {
-    screen.line(&format!("› {QUESTION}\n"));
+pub async fn run(asking: Asking) -> ExitCode {
+    let screen = Screen::new(Show {
+        format: asking.output_format,
+        notices: true,
+        command: "hermes demo",
+        session: SessionId::new("demo"),
+        usage_file: asking.usage_file,
+    });
+    if asking.output_format == OutputFormat::Text {
+        screen.line(&format!("› {QUESTION}\n"));
+    }
     let pace = if std::io::stdout().is_terminal() { PACE } else { Duration::ZERO };
     let board = DemoBoard { script: Arc::new(Script { calls: AtomicUsize::new(0), pace }) };
     let clock = RealClock::default();
@@ -57,7 +67,8 @@ impl Switchboard for DemoBoard {
     fn open(&self, place: usize) -> BoxFuture<'_, Result<Option<Arc<dyn Model>>, Fault>> {
         let opened = if place == 0 { endpoint().map(Some) } else { Ok(None) };
         let transport: Arc<dyn Transport> = self.script.clone();
-        let model = opened.map(|found| found.map(|endpoint| Arc::new(Voice::new(endpoint, transport)) as Arc<dyn Model>));
+        let model =
+            opened.map(|found| found.map(|endpoint| Arc::new(Voice::new(endpoint, transport)) as Arc<dyn Model>));
         std::future::ready(model).boxed()
     }
 
@@ -68,8 +79,6 @@ impl Switchboard for DemoBoard {
     fn rotate<'a>(&'a self, _: usize, _: &'a Fault) -> BoxFuture<'a, Option<Arc<dyn Model>>> {
         std::future::ready(None).boxed()
     }
-
-    fn succeeded(&self, _: usize) {}
 }
 
 fn endpoint() -> Result<Endpoint, Fault> {
@@ -81,6 +90,7 @@ fn endpoint() -> Result<Endpoint, Fault> {
         target: Target { provider, base_url, login: Login::None, extra_body: Object::new() },
         credential: None,
         headers: Vec::new(),
+        stale: None,
         card: Card {
             provider: "demo".into(),
             model: "scripted".into(),

@@ -1,5 +1,12 @@
 //! Providers as data: one row each in [`table`]. A new OpenAI-compatible vendor is one row and no code.
+//!
+//! A row says who the vendor is, where its keys may go, which protocol it speaks and what it does differently. The rules
+//! that need a model's name or a URL are pure functions beside the table: [`mode`] chooses the protocol, [`names`] writes
+//! the model as the vendor wants it, [`context`] knows the limits of model families.
 
+pub mod context;
+pub mod mode;
+pub mod names;
 pub mod table;
 
 use crate::wire::ApiMode;
@@ -25,6 +32,8 @@ pub struct Provider {
     pub reasoning: ReasoningStyle,
     pub quirks: &'static [Quirk],
     pub names: NameRule,
+    /// Sent with every request to this vendor; nothing in here is secret.
+    pub headers: &'static [(&'static str, &'static str)],
     /// Sent when nobody asked for another cap.
     pub max_tokens: Option<u32>,
     /// Where a person gets a key.
@@ -37,12 +46,11 @@ pub struct Provider {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ModeRule {
     Always(ApiMode),
-    /// Decided by the model's name (see [`table`]).
+    /// Decided by the model's name (see [`mode`]).
     Copilot,
     OpencodeZen,
     OpencodeGo,
     Azure,
-    Kimi,
     /// By the URL, else chat completions.
     ByUrl,
 }
@@ -67,7 +75,7 @@ pub enum AuthKind {
 pub enum ReasoningStyle {
     /// The vendor has no such setting.
     Unsupported,
-    /// `reasoning_effort` with OpenAI's words.
+    /// `reasoning_effort` with OpenAI's words, for the model families that take it.
     Effort,
     OpenRouter,
     AiGateway,
@@ -80,25 +88,32 @@ pub enum ReasoningStyle {
     /// `reasoning_effort`, and `think: false` to switch it off: what local servers understand.
     Custom,
     LmStudio,
+    OllamaCloud,
     Gemini,
     MiniMax,
+    Tokenhub,
+    Upstage,
 }
 
-/// What a vendor does differently from everyone else. Each is read in exactly one place of an encoder.
+/// What a vendor does differently from everyone else. Code asks for the difference, never for the vendor's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quirk {
-    /// Names the program to the vendor (`HTTP-Referer`, `X-Title`).
-    Attribution,
     /// `session_id` in the body.
     SessionInBody,
     /// Assistant messages must carry `reasoning_content` back.
     EchoReasoning,
+    /// `reasoning_details` are taken back, so that signed thinking lives on through the aggregator.
+    TakesReasoningDetails,
+    /// A message with a field the vendor does not know is refused.
+    StrictMessages,
     /// Temperature is refused.
     NoTemperature,
-    /// Tool schemas must pass Moonshot's stricter rules.
-    MoonshotSchemas,
     /// Tool results must be plain text.
     TextToolResults,
+    /// Call ids must be nine letters or digits.
+    NineCharacterIds,
+    /// Calls in the history must carry a thought signature.
+    ThoughtSignatures,
     /// `max_output_tokens` is refused.
     NoMaxTokens,
     /// Model ids are lower-case.
@@ -109,8 +124,8 @@ pub enum Quirk {
     NousTags,
     /// Marks whether a person or the agent started the request.
     CopilotHeaders,
-    /// Extra billing header.
-    NvidiaOrigin,
+    /// The compatible API lies at `/v1`, whichever address of the server the person gave.
+    CompatibleUnderV1,
 }
 
 /// How the vendor wants models named.
@@ -120,11 +135,15 @@ pub enum NameRule {
     Verbatim,
     /// `vendor/model`; a bare name gets its vendor.
     Aggregator,
+    /// The same with the vendor names of the AI Gateway.
+    AiGateway,
     /// A prefix naming this vendor is dropped.
     StripOwn,
     /// Any `vendor/` prefix is dropped.
     StripAny,
-    /// Dropped prefix, and dots in `claude-` names become hyphens.
+    /// Any prefix is dropped, and dots in `claude-` names become hyphens.
+    OpencodeZen,
+    /// A prefix naming this vendor is dropped, and dots in `claude-` names become hyphens.
     Anthropic,
     DeepSeek,
 }
@@ -144,14 +163,24 @@ pub const COMPATIBLE: Provider = Provider {
     reasoning: ReasoningStyle::Unsupported,
     quirks: &[],
     names: NameRule::Verbatim,
+    headers: &[],
     max_tokens: None,
     keys_page: "",
     models: &[],
 };
 
+/// How alike a name must be to be suggested.
+const LIKENESS: f64 = 0.8;
+const SUGGESTIONS: usize = 3;
+
 impl Provider {
     pub fn has(&self, quirk: Quirk) -> bool {
         self.quirks.contains(&quirk)
+    }
+
+    /// True for a server that normally runs on the person's own machine or network.
+    pub fn is_self_hosted(&self) -> bool {
+        self.auth == AuthKind::OptionalKey
     }
 
     /// The row whose id or alias this is.
@@ -161,5 +190,46 @@ impl Provider {
             .iter()
             .find(|row| row.id == name)
             .or_else(|| table::PROVIDERS.iter().find(|row| row.aliases.contains(&name.as_str())))
+    }
+}
+
+/// The ids a person may have meant by a name that is no provider, likeliest first.
+pub fn suggestions(name: &str) -> Vec<&'static str> {
+    let name = name.trim().to_ascii_lowercase();
+    let likeness = |row: &Provider| {
+        let names = std::iter::once(row.id).chain(row.aliases.iter().copied());
+        names.map(|known| strsim::jaro_winkler(&name, known)).fold(0.0, f64::max)
+    };
+    let mut ranked: Vec<(f64, &'static str)> =
+        table::PROVIDERS.iter().map(|row| (likeness(row), row.id)).filter(|(score, _)| *score >= LIKENESS).collect();
+    ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
+    ranked.into_iter().take(SUGGESTIONS).map(|(_, id)| id).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_finds_its_row_and_a_slip_finds_a_suggestion() {
+        let id_of = |name: &str| Provider::find(name).map(|row| row.id);
+        let table = [
+            ("openrouter", "openrouter"),
+            ("  OpenAI ", "openai-api"),
+            ("qwen", "alibaba"),
+            ("kimi", "kimi-coding"),
+            ("local", "custom"),
+            ("llama.cpp", "llamacpp"),
+            ("ollama", "ollama"),
+            ("vercel", "ai-gateway"),
+            ("z.ai", "zai"),
+        ];
+        for (name, id) in table {
+            assert_eq!(id_of(name), Some(id), "{name}");
+        }
+        assert_eq!(id_of("opnrouter"), None);
+        assert_eq!(suggestions("opnrouter").first(), Some(&"openrouter"));
+        assert_eq!(suggestions("antropic").first(), Some(&"anthropic"));
+        assert_eq!(suggestions("zzzz"), Vec::<&str>::new());
     }
 }

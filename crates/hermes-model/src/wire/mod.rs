@@ -8,6 +8,7 @@
 pub mod anthropic;
 pub mod chat;
 pub mod fault;
+mod json;
 pub mod responses;
 pub mod sse;
 
@@ -79,6 +80,11 @@ pub enum End {
 pub trait Decoder: Send {
     /// One server-sent event. A fault the server announces inside the stream is returned as such.
     fn event(&mut self, event: sse::Event<'_>, out: &mut Vec<Delta>) -> Result<(), Fault>;
+
+    /// The protocol's own end mark was seen: whatever may follow is not part of the answer.
+    fn is_complete(&self) -> bool {
+        false
+    }
 
     /// After the last event: the whole reply, or why there is none.
     fn finish(self: Box<Self>, end: End) -> Result<Reply, Fault>;

@@ -1,27 +1,28 @@
-//! Placeholder for the `anthropic` protocol while the workspace takes shape.
+//! The Anthropic Messages protocol: what Claude speaks natively, and what MiniMax, Kimi, DeepSeek and proxies imitate.
+//!
+//! The way of a request through the files: `endpoint` knows where it goes and under which headers, `model` and
+//! `effort` fill in the settings, `translate` turns each message into blocks, `arrange` makes a valid conversation
+//! of them, `thinking` decides which reasoning may be shown again, `encode` writes the bytes. The way back is
+//! `decode` (events) and `answer` (the reply they add up to).
+//!
+//! The body ends with tools, system and messages, in that order, so that the bytes of a longer conversation begin with
+//! the bytes of the shorter one. Two rules of the protocol move bytes that were sent before, and nothing else does:
+//! thinking is sent back for the last assistant turn only, and images for the last three tool results only.
 
-use super::{AuthHeader, Decoder, Encoded, End, Target, sse};
-use hermes_types::{Delta, Fault, FaultKind, Reply, Request};
+mod answer;
+mod arrange;
+mod blocks;
+mod decode;
+mod effort;
+mod encode;
+mod endpoint;
+mod model;
+mod schema;
+mod thinking;
+mod translate;
 
-pub fn encode(_request: &Request, target: &Target) -> Encoded {
-    Encoded { url: target.join(""), headers: Vec::new(), auth: AuthHeader::Bearer, body: Vec::new() }
-}
+#[cfg(test)]
+mod tests;
 
-#[derive(Debug)]
-pub struct AnthropicDecoder;
-
-impl AnthropicDecoder {
-    pub fn new(_target: &Target) -> Self {
-        Self
-    }
-}
-
-impl Decoder for AnthropicDecoder {
-    fn event(&mut self, _event: sse::Event<'_>, _out: &mut Vec<Delta>) -> Result<(), Fault> {
-        Ok(())
-    }
-
-    fn finish(self: Box<Self>, _end: End) -> Result<Reply, Fault> {
-        Err(Fault::new(FaultKind::EmptyStream, "no answer"))
-    }
-}
+pub use decode::AnthropicDecoder;
+pub use encode::encode;

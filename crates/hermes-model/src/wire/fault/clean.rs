@@ -8,7 +8,7 @@ const LONGEST_TEXT: usize = 8_000;
 const REDACTED: &str = "«redacted»";
 
 /// How keys and tokens of the known vendors begin.
-const KEY_PREFIXES: [&str; 24] = [
+const KEY_PREFIXES: [&str; 22] = [
     "sk-",
     "sk_",
     "rk-",
@@ -31,13 +31,13 @@ const KEY_PREFIXES: [&str; 24] = [
     "r8_",
     "eyj",
     "akia",
-    "asia",
-    "key-",
 ];
 /// What a word with such a beginning needs besides it to be more than an example (`sk-...`).
 const SHORTEST_KEY: usize = 8;
-/// A word that is longer than this, with letters and digits mixed, is no word. A UUID has 36 characters.
-const LONGEST_WORD: usize = 39;
+/// Letters and digits in one piece of this length are no word; a name has hyphens and dots in it.
+const LONGEST_PIECE: usize = 32;
+/// Ids a provider's support asks for.
+const PUBLIC_PREFIXES: [&str; 3] = ["req_", "resp_", "msg_"];
 
 /// One line of plain text: white space collapsed, secrets taken out.
 pub(crate) fn sentence(text: &str) -> String {
@@ -86,11 +86,15 @@ fn looks_like_key(run: &str) -> bool {
                 || rest.len() >= 3 * SHORTEST_KEY
         })
     });
-    let opaque = run.len() > LONGEST_WORD
-        && !run.contains('.')
-        && run.bytes().any(|b| b.is_ascii_digit())
-        && run.bytes().any(|b| b.is_ascii_alphabetic());
+    let is_public = PUBLIC_PREFIXES.iter().any(|prefix| lower.starts_with(prefix));
+    let opaque = !is_public && run.split(['-', '.']).any(is_opaque);
     known || opaque
+}
+
+fn is_opaque(piece: &str) -> bool {
+    piece.len() >= LONGEST_PIECE
+        && piece.bytes().any(|b| b.is_ascii_digit())
+        && piece.bytes().any(|b| b.is_ascii_alphabetic())
 }
 
 /// The text of a page: its title when it has one, else what stands between the tags.
@@ -153,6 +157,11 @@ mod tests {
             ("header Authorization: Bearer abcdefgh12 refused", "header Authorization: Bearer «redacted» refused"),
             ("GET /v1?key=AIzaSyA1234567890 failed", "GET /v1?key=«redacted» failed"),
             ("token 0123456789abcdef0123456789abcdef01234567", "token «redacted»"),
+            ("zai key 0123456789abcdef0123456789abcdef.AbCd was refused", "zai key «redacted» was refused"),
+            (
+                "region asia-southeast1 req_0123456789abcdef0123456789abcdef",
+                "region asia-southeast1 req_0123456789abcdef0123456789abcdef",
+            ),
             ("use a key like sk-... please", "use a key like sk-... please"),
             ("model sk-learn is fine", "model sk-learn is fine"),
             ("request 123e4567-e89b-12d3-a456-426614174000", "request 123e4567-e89b-12d3-a456-426614174000"),

@@ -40,7 +40,9 @@ fn fault(status: Option<u16>, report: &Report, headers: &[(String, String)]) -> 
     // A stream that began with 200 says in its error object what the status would have been.
     let status = status.filter(|status| !(200..300).contains(status)).or(report.status);
     let asked = wait::in_headers(headers).or(report.wait);
-    let kind = kind(status, report, asked.is_some());
+    // The buckets every answer describes say nothing about this refusal.
+    let resets = wait::stated(headers).or(report.wait).is_some();
+    let kind = kind(status, report, resets);
     Fault {
         kind,
         status,
@@ -82,10 +84,11 @@ fn may_wait(kind: FaultKind) -> bool {
 
 fn message(status: Option<u16>, kind: FaultKind, report: &Report) -> String {
     let words = clean::sentence(&report.message);
-    let words = if words.is_empty() { kind.describe().to_owned() } else { words };
+    let words = if words.is_empty() { kind.describe() } else { words.as_str() };
     let message = match status {
-        Some(status) => format!("HTTP {status}: {words}"),
-        None => words,
+        // Pages of proxies begin with the status themselves.
+        Some(status) => format!("HTTP {status}: {}", words.trim_start_matches(&format!("{status} "))),
+        None => words.to_owned(),
     };
     clip(&message, LONGEST_MESSAGE)
 }

@@ -194,7 +194,7 @@ fn a_person_reads_the_providers_own_words() {
             r#"{"error":{"message":"Provider returned error","code":400,"metadata":{"raw":"{\"error\":{\"message\":\"too hot\"}}"}}}"#,
             "HTTP 400: Provider returned error: too hot",
         ),
-        (502, "<html><head><title>502 Bad Gateway</title></head></html>", "HTTP 502: 502 Bad Gateway"),
+        (502, "<html><head><title>502 Bad Gateway</title></head></html>", "HTTP 502: Bad Gateway"),
         (500, "", "HTTP 500: provider error"),
         (
             422,
@@ -228,6 +228,14 @@ fn a_whole_fault() {
             retry_after: Some(Duration::from_secs(90)),
         }
     );
+}
+
+#[test]
+fn only_a_stated_wait_turns_a_debt_into_a_limit() {
+    let body = br#"{"error":"Your team has used all available credits."}"#;
+    let kind = |name: &str, value: &str| from_response(429, &[(name.to_owned(), value.to_owned())], body).kind;
+    assert_eq!(kind("x-ratelimit-reset-requests", "2s"), K::Billing);
+    assert_eq!(kind("retry-after", "120"), K::RateLimit);
 }
 
 #[test]

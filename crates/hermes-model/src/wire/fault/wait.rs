@@ -31,14 +31,18 @@ impl Wait {
 }
 
 pub(super) fn in_headers(headers: &[(String, String)]) -> Option<Wait> {
+    stated(headers).or_else(|| exhausted_bucket(headers))
+}
+
+/// The wait the server asks for in so many words.
+pub(super) fn stated(headers: &[(String, String)]) -> Option<Wait> {
     let header =
         |name: &str| headers.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim());
     let milliseconds = || seconds(header("retry-after-ms")?.parse::<f64>().ok()? / 1000.0);
-    let stated = || {
+    milliseconds().map(Wait::For).or_else(|| {
         let value = header("retry-after")?;
         http_date(value).map(Wait::Until).or_else(|| moment(value))
-    };
-    milliseconds().map(Wait::For).or_else(stated).or_else(|| exhausted_bucket(headers))
+    })
 }
 
 /// The reset of a rate-limit bucket, the latest one if several are empty. A bucket that says it has something left is

@@ -1,0 +1,116 @@
+//! Everything read and wired together once per run: home, environment, settings, logins, transport.
+//!
+//! The only place where environment variables and files of settings turn into the plain values the libraries take.
+
+use crate::commands::Trouble;
+use crate::settings::{Environment, Home, Settings, UserFile};
+use hermes_core::clock::{Clock, RealClock};
+use hermes_model::auth::{AuthContext, AuthPaths, Endpoints, Logins};
+use hermes_model::board::{Board, Knowledge};
+use hermes_model::http::{HttpOptions, HttpTransport};
+use hermes_model::provider::{AuthKind, Provider};
+use hermes_model::resolve::{Ask, Env, ModelConfig};
+use hermes_model::secret::Secret;
+use hermes_model::transport::Transport;
+use jiff::Timestamp;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+const CA_VARIABLES: [&str; 3] = ["HERMES_CA_BUNDLE", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"];
+const GITHUB_VARIABLES: [&str; 3] = ["COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN"];
+const GH_TIMEOUT: Duration = Duration::from_secs(5);
+
+pub struct App {
+    pub home: Home,
+    pub environment: Environment,
+    pub settings: Settings,
+    pub knowledge: Arc<Knowledge>,
+    pub auth: Arc<AuthContext>,
+    pub transport: Arc<dyn Transport>,
+    pub clock: Arc<dyn Clock>,
+    /// What is odd about the settings; told to the person, never fatal.
+    pub warnings: Vec<String>,
+}
+
+impl App {
+    /// `wanted` is the provider named on the command line, if any.
+    pub async fn load(profile: Option<&str>, wanted: Option<&str>) -> Result<Self, Trouble> {
+        let home = Home::of_process(profile)?;
+        let environment = Environment::capture(&home);
+        let settings = Settings::load(&home, &environment, UserFile::Read)?;
+        let (config, oddities) = ModelConfig::parse(settings.value());
+        let mut warnings: Vec<String> = environment.warnings().to_vec();
+        warnings.extend(oddities.into_iter().map(|oddity| format!("{}: {}", oddity.key, oddity.message)));
+
+        let clock: Arc<dyn Clock> = Arc::new(RealClock::default());
+        let ca_bundle = CA_VARIABLES.iter().find_map(|name| environment.get(name)).map(PathBuf::from);
+        let transport: Arc<dyn Transport> = Arc::new(HttpTransport::new(HttpOptions { ca_bundle }));
+        let paths = auth_paths(&home, &environment);
+        let endpoints = endpoints(&environment)?;
+        let github = github_token(&environment, wanted.or(config.model.provider.as_deref())).await;
+        let logins = Logins::load(&paths, &endpoints, github.clone()).await;
+        warnings.extend(logins.warnings().iter().map(ToString::to_string));
+
+        let auth = AuthContext::new(paths, endpoints, transport.clone(), clock.clone(), github);
+        let now = Timestamp::try_from(clock.now()).unwrap_or(Timestamp::UNIX_EPOCH);
+        let seed = u64::try_from(now.as_nanosecond() & i128::from(u64::MAX)).unwrap_or_default();
+        let knowledge = Knowledge::new(config, environment.for_resolver(), logins, now, seed);
+        Ok(Self {
+            home,
+            environment,
+            settings,
+            knowledge: Arc::new(knowledge),
+            auth: Arc::new(auth),
+            transport,
+            clock,
+            warnings,
+        })
+    }
+
+    /// The switchboard of a conversation that starts with `ask`.
+    pub fn board(&self, ask: Ask) -> Board {
+        Board::new(ask, self.knowledge.clone(), self.auth.clone(), self.transport.clone())
+    }
+
+    pub fn env(&self) -> &Env {
+        &self.knowledge.env
+    }
+}
+
+fn auth_paths(home: &Home, environment: &Environment) -> AuthPaths {
+    let user_home = environment.get("HOME").map(PathBuf::from);
+    let below = |folder: &str| user_home.as_ref().map(|home| home.join(folder));
+    let codex_home = environment.get("CODEX_HOME").map(PathBuf::from).or_else(|| below(".codex"));
+    AuthPaths {
+        home: home.dir().to_owned(),
+        root: home.profile().map(|_| home.root().dir().to_owned()),
+        claude_code: below(".claude/.credentials.json"),
+        codex_cli: codex_home.map(|folder| folder.join("auth.json")),
+    }
+}
+
+fn endpoints(environment: &Environment) -> Result<Endpoints, Trouble> {
+    let mut endpoints = Endpoints::default();
+    let portal =
+        ["HERMES_PORTAL_BASE_URL", "NOUS_PORTAL_BASE_URL"].into_iter().find(|name| environment.get(name).is_some());
+    if let Some(name) = portal {
+        let text = environment.get(name).unwrap_or_default();
+        endpoints.nous_portal =
+            text.parse().map_err(|error| Trouble::Refused(format!("{name} is not a URL ({error}): {text}")))?;
+    }
+    Ok(endpoints)
+}
+
+/// The GitHub token for Copilot: from the environment, else from GitHub's own program when Copilot is the one wanted.
+async fn github_token(environment: &Environment, provider: Option<&str>) -> Option<Secret> {
+    let found = GITHUB_VARIABLES.iter().find_map(|name| Secret::usable(environment.get(name)?));
+    let wanted = provider.and_then(Provider::find).is_some_and(|row| row.auth == AuthKind::CopilotToken);
+    if found.is_some() || !wanted {
+        return found;
+    }
+    let mut gh = tokio::process::Command::new("gh");
+    gh.args(["auth", "token"]).stdin(std::process::Stdio::null()).kill_on_drop(true);
+    let output = tokio::time::timeout(GH_TIMEOUT, gh.output()).await.ok()?.ok()?;
+    Secret::usable(&String::from_utf8_lossy(&output.stdout))
+}

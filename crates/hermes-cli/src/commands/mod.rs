@@ -1,0 +1,104 @@
+//! The commands. Each takes its parsed arguments and a [`Console`], and ends in an [`Exit`] that tells the truth.
+
+pub mod ask;
+pub mod config;
+pub mod demo;
+pub mod profile;
+
+use crate::settings::disk::DiskError;
+use crate::settings::edit::EditError;
+use crate::settings::key_path::PathFault;
+use crate::settings::{DocumentError, HomeError, WrongKind};
+use hermes_model::auth::AuthError;
+use hermes_model::resolve::ResolveError;
+use std::fmt;
+use std::io::{self, BufRead, Write};
+use std::process::ExitCode;
+
+/// The three streams of a command, so that tests can be the terminal.
+pub struct Console<'a> {
+    pub out: &'a mut dyn Write,
+    pub err: &'a mut dyn Write,
+    pub input: &'a mut dyn BufRead,
+}
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    Done,
+    Failed,
+    Usage,
+}
+
+/// What stopped a command; the text is for the person.
+#[derive(Debug, thiserror::Error)]
+pub enum Trouble {
+    #[error(transparent)]
+    Home(#[from] HomeError),
+    #[error(transparent)]
+    Disk(#[from] DiskError),
+    #[error(transparent)]
+    Document(#[from] DocumentError),
+    #[error(transparent)]
+    Edit(#[from] EditError),
+    #[error("{0}.")]
+    Key(#[from] PathFault),
+    #[error(transparent)]
+    Setting(#[from] WrongKind),
+    #[error(transparent)]
+    Resolve(#[from] ResolveError),
+    #[error(transparent)]
+    Auth(#[from] AuthError),
+    #[error("{0}")]
+    Refused(String),
+    /// The command line itself is wrong.
+    #[error("{0}")]
+    Usage(String),
+    #[error("the output could not be written: {0}")]
+    Output(#[from] io::Error),
+}
+
+impl Trouble {
+    pub fn exit(&self) -> Exit {
+        if matches!(self, Self::Key(_) | Self::Usage(_)) { Exit::Usage } else { Exit::Failed }
+    }
+}
+
+impl Console<'_> {
+    /// Reports how a command went and gives the exit it deserves.
+    pub fn finish(&mut self, outcome: Result<Exit, Trouble>) -> Exit {
+        match outcome {
+            Ok(exit) => exit,
+            // The reader has seen enough (`| head`).
+            Err(Trouble::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Done,
+            Err(trouble) => {
+                // Nobody is left to tell when even this fails.
+                let _ = writeln!(self.err, "{trouble}");
+                trouble.exit()
+            }
+        }
+    }
+
+    /// One line a person types, without its end.
+    fn read_line(&mut self) -> io::Result<String> {
+        let mut line = String::new();
+        self.input.read_line(&mut line)?;
+        Ok(line.trim_end_matches(['\r', '\n']).to_owned())
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(match exit {
+            Exit::Done => 0,
+            Exit::Failed => 1,
+            Exit::Usage => 2,
+        })
+    }
+}
+
+impl fmt::Debug for Console<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Console")
+    }
+}

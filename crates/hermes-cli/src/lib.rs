@@ -1,0 +1,75 @@
+//! The face of Hermes: settings, commands and wiring of the binary `hermes`.
+
+pub mod app;
+pub mod args;
+pub mod commands;
+pub mod output;
+pub mod settings;
+
+use args::{ChatArgs, Cli, Command};
+use clap::CommandFactory;
+use commands::ask::Question;
+use commands::{Console, Exit, Trouble};
+use settings::{Environment, Home, Root};
+use std::process::ExitCode;
+
+/// Runs what the command line asks for.
+pub fn run(cli: Cli) -> ExitCode {
+    let profile = cli.profile.clone();
+    let profile = profile.as_deref();
+    match (cli.oneshot, cli.command) {
+        (Some(prompt), None) => {
+            let (images, asking) = (Vec::new(), cli.asking);
+            wait(commands::ask::run(Question { prompt, images, asking, quiet: false, command: "hermes -z" }, profile))
+        }
+        (Some(_), Some(_)) => output::misused("-z takes no command besides it; give the prompt to -z alone"),
+        (None, Some(Command::Chat(ChatArgs { query: Some(prompt), image: images, quiet }))) => {
+            let command = "hermes chat";
+            wait(commands::ask::run(Question { prompt, images, asking: cli.asking, quiet, command }, profile))
+        }
+        (None, Some(Command::Demo)) => wait(commands::demo::run(cli.asking)),
+        (None, Some(Command::Chat(ChatArgs { query: None, .. })) | None) => output::misused(NOT_INTERACTIVE_YET),
+        (None, Some(command)) => on_console(command, profile),
+    }
+}
+
+const NOT_INTERACTIVE_YET: &str = "an interactive session is not there yet; ask one question with\n  \
+    hermes -z \"why is the sky blue?\"\nor see `hermes --help`, `hermes demo`";
+
+/// The commands that print and end.
+fn on_console(command: Command, profile: Option<&str>) -> ExitCode {
+    let (mut out, mut err, mut input) = (std::io::stdout().lock(), std::io::stderr().lock(), std::io::stdin().lock());
+    let mut console = Console { out: &mut out, err: &mut err, input: &mut input };
+    let exit = match command {
+        Command::Config(args) => match Home::of_process(profile) {
+            Ok(home) => commands::config::run(args, &home, &Environment::capture(&home), &mut console),
+            Err(error) => console.finish(Err(error.into())),
+        },
+        Command::Profile(args) => {
+            let var = |name: &str| std::env::var_os(name);
+            match Root::find(&var) {
+                Ok(root) => commands::profile::run(args, &root, root.home(profile, &var).ok().as_ref(), &mut console),
+                Err(error) => console.finish(Err(Trouble::from(error))),
+            }
+        }
+        Command::Completion { shell } => {
+            clap_complete::generate(shell, &mut Cli::command(), "hermes", &mut console.out);
+            Exit::Done
+        }
+        Command::Version => {
+            let version = format!("hermes {}\n", env!("CARGO_PKG_VERSION"));
+            let written = console.out.write_all(version.as_bytes());
+            console.finish(written.map(|()| Exit::Done).map_err(Trouble::from))
+        }
+        Command::Chat(_) | Command::Demo => Exit::Usage,
+    };
+    exit.into()
+}
+
+/// Runs a future on a runtime of its own. One thread is enough for one conversation, and starts faster than many.
+fn wait<T: From<ExitCode>>(work: impl Future<Output = T>) -> T {
+    match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime.block_on(work),
+        Err(error) => output::complain(&format!("the program cannot start: {error}")).into(),
+    }
+}

@@ -1,0 +1,102 @@
+//! Side jobs for the rest of the program: summaries, titles, approvals, looking at images.
+//!
+//! One call: name the job, give the request, get the reply. Which model does it, with which timeout and which fallbacks,
+//! is decided by the settings ([`crate::resolve::route`]); recovery is the same as for the conversation itself.
+
+use crate::auth::AuthContext;
+use crate::board::{Board, Knowledge};
+use crate::resolve::{self, Runtime};
+use crate::transport::Transport;
+use hermes_core::ask::{Line, Manner, Ports, ask};
+use hermes_core::clock::Clock;
+use hermes_core::stop::Stop;
+use hermes_types::{Event, Fault, FaultKind, Notice, Reply, Request};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+const TRANSIENT_RETRIES: u32 = 2;
+const MOST_TRANSIENT_RETRIES: u32 = 6;
+/// An account without credit is left alone this long; jobs are many and each would learn it anew.
+const UNPAID_REST: Duration = Duration::from_secs(600);
+
+pub struct Auxiliary {
+    knowledge: Arc<Knowledge>,
+    auth: Arc<AuthContext>,
+    transport: Arc<dyn Transport>,
+    clock: Arc<dyn Clock>,
+    /// Providers whose account was empty, and until when they rest.
+    unpaid: Mutex<HashMap<String, Duration>>,
+}
+
+impl Auxiliary {
+    pub fn new(
+        knowledge: Arc<Knowledge>,
+        auth: Arc<AuthContext>,
+        transport: Arc<dyn Transport>,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
+        Self { knowledge, auth, transport, clock, unpaid: Mutex::default() }
+    }
+
+    /// Does the job `task` for a conversation that runs on `main`.
+    pub async fn ask(&self, task: &str, mut request: Request, main: &Runtime, stop: &Stop) -> Result<Reply, Fault> {
+        let places = self.places(task, main, &mut request);
+        if places.is_empty() {
+            let message = format!("no model can do the side job `{task}`; set auxiliary.{task}.provider and .model");
+            return Err(Fault::new(FaultKind::NotConfigured, message));
+        }
+        let names: Vec<String> = places.iter().map(|runtime| runtime.name.clone()).collect();
+        let board = Board::of_runtimes(places, self.knowledge.clone(), self.auth.clone(), self.transport.clone());
+        let at = Mutex::new(names.first().cloned().unwrap_or_default());
+        let hear = |event| self.hear(event, &at);
+        let ports = Ports { switchboard: &board, clock: &*self.clock, listener: &hear };
+        let result = ask(request, &mut Line::default(), self.manner(), &ports, stop).await;
+        if let Err(Fault { kind: FaultKind::Billing, .. }) = &result {
+            self.rest(&at.lock().unwrap_or_else(PoisonError::into_inner));
+        }
+        result
+    }
+
+    /// The places to ask, each with the job's own timeout, and the job's own effort in the request.
+    fn places(&self, task: &str, main: &Runtime, request: &mut Request) -> Vec<Runtime> {
+        let mut usable = Vec::new();
+        for candidate in resolve::route(task, main, &self.knowledge.known()) {
+            match candidate.runtime {
+                Ok(mut runtime) if !self.is_resting(&runtime.name) => {
+                    runtime.limits.request_timeout = candidate.timeout;
+                    request.reasoning = request.reasoning.or(candidate.reasoning);
+                    usable.push(runtime);
+                }
+                Ok(runtime) => tracing::debug!(task, provider = runtime.name, "passed over: its account was empty"),
+                Err(reason) => tracing::debug!(task, %reason, "passed over"),
+            }
+        }
+        usable
+    }
+
+    fn manner(&self) -> Manner {
+        let configured = self.knowledge.config.transient_retries.and_then(|times| u32::try_from(times).ok());
+        let retries = configured.unwrap_or(TRANSIENT_RETRIES).min(MOST_TRANSIENT_RETRIES);
+        Manner { retries, live: false, seed: u64::from(self.clock.elapsed().subsec_nanos()) }
+    }
+
+    fn hear(&self, event: Event, at: &Mutex<String>) {
+        let Event::Notice { notice: Notice::FellBack { provider, kind, .. } } = event else { return };
+        let mut at = at.lock().unwrap_or_else(PoisonError::into_inner);
+        if kind == FaultKind::Billing {
+            self.rest(&at);
+        }
+        *at = provider;
+    }
+
+    fn rest(&self, provider: &str) {
+        let until = self.clock.elapsed() + UNPAID_REST;
+        self.unpaid.lock().unwrap_or_else(PoisonError::into_inner).insert(provider.to_owned(), until);
+    }
+
+    fn is_resting(&self, provider: &str) -> bool {
+        let unpaid = self.unpaid.lock().unwrap_or_else(PoisonError::into_inner);
+        unpaid.get(provider).is_some_and(|until| self.clock.elapsed() < *until)
+    }
+}

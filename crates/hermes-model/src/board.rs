@@ -1,0 +1,232 @@
+//! The switchboard of a conversation: the person's choice, its spare credentials, and the fallbacks behind it.
+//!
+//! Each place of the chain is an [`Ask`] that is resolved when it is first needed. Renewing a login, rotating a key and
+//! falling back all end in the same way: another immutable [`Runtime`], another [`Voice`]. Auxiliary jobs use a board of
+//! their own, whose places are resolved already.
+
+use crate::auth::provider_id::CODEX;
+use crate::auth::{AuthContext, AuthType, Logins, Need, Renewal, Renewed, pool, renew};
+use crate::provider::AuthKind;
+use crate::resolve::{self, Ask, Credential, Env, Known, ModelConfig, ResolveError, Runtime, Stored, StoredCredential};
+use crate::secret::Secret;
+use crate::transport::Transport;
+use crate::voice::{Endpoint, Voice};
+use crate::wire::Login;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use hermes_core::ports::{Model, Switchboard};
+use hermes_types::{Fault, FaultKind};
+use jiff::Timestamp;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Everything known about the person's machine, read once.
+pub struct Knowledge {
+    pub config: ModelConfig,
+    pub env: Env,
+    pub logins: Logins,
+    stored: Stored,
+}
+
+pub struct Board {
+    knowledge: Arc<Knowledge>,
+    auth: Arc<AuthContext>,
+    transport: Arc<dyn Transport>,
+    places: Vec<Mutex<Place>>,
+}
+
+struct Place {
+    /// What is asked for; credentials that failed are added to what it avoids.
+    ask: Ask,
+    /// The runtime in use, once opened.
+    runtime: Option<Runtime>,
+}
+
+impl Knowledge {
+    /// `seed` decides between credentials where the strategy leaves it to chance.
+    pub fn new(config: ModelConfig, env: Env, logins: Logins, now: Timestamp, seed: u64) -> Self {
+        let stored = stored(&config, &logins, now, seed);
+        Self { config, env, logins, stored }
+    }
+
+    pub fn known(&self) -> Known<'_> {
+        Known { config: &self.config, env: &self.env, stored: &self.stored }
+    }
+
+    pub fn resolve(&self, ask: &Ask) -> Result<Runtime, ResolveError> {
+        resolve::resolve(ask, &self.known())
+    }
+}
+
+impl Board {
+    /// A board for a conversation: what is asked for first, the configured fallbacks behind it.
+    pub fn new(primary: Ask, knowledge: Arc<Knowledge>, auth: Arc<AuthContext>, transport: Arc<dyn Transport>) -> Self {
+        let chain = std::iter::once(primary).chain(resolve::chain(&knowledge.config));
+        let places = chain.map(|ask| Mutex::new(Place { ask, runtime: None })).collect();
+        Self { knowledge, auth, transport, places }
+    }
+
+    /// A board whose places are resolved already.
+    pub fn of_runtimes(
+        runtimes: impl IntoIterator<Item = Runtime>,
+        knowledge: Arc<Knowledge>,
+        auth: Arc<AuthContext>,
+        transport: Arc<dyn Transport>,
+    ) -> Self {
+        let place = |runtime| Mutex::new(Place { ask: Ask::default(), runtime: Some(runtime) });
+        Self { knowledge, auth, transport, places: runtimes.into_iter().map(place).collect() }
+    }
+
+    async fn open_place(&self, at: usize) -> Result<Option<Arc<dyn Model>>, Fault> {
+        let Some(place) = self.places.get(at) else { return Ok(None) };
+        let (ask, resolved) = with(place, |place| (place.ask.clone(), place.runtime.clone()));
+        let runtime = match resolved {
+            Some(runtime) => runtime,
+            None => self.knowledge.resolve(&ask).map_err(|error| not_configured(&error))?,
+        };
+        if at > 0 && self.is_primary(&runtime) {
+            let message = format!("the fallback {} is the same as the first choice", runtime.model);
+            return Err(Fault::new(FaultKind::NotConfigured, message));
+        }
+        let runtime = self.preflight(runtime).await?;
+        Ok(Some(self.take(place, runtime)))
+    }
+
+    fn is_primary(&self, runtime: &Runtime) -> bool {
+        let primary = self.places.first().and_then(|place| with(place, |place| place.runtime.clone()));
+        primary.is_some_and(|primary| resolve::same_target(&primary, runtime))
+    }
+
+    /// A token that ends soon is renewed before it is used. One that cannot be renewed but still lives is used as it is.
+    async fn preflight(&self, runtime: Runtime) -> Result<Runtime, Fault> {
+        let Some(renewal) = runtime.credential.renewal.clone() else { return Ok(runtime) };
+        let now = self.now();
+        let ends_within = |skew: std::time::Duration| {
+            let horizon = u64::try_from(now.as_second()).unwrap_or(0) + skew.as_secs();
+            runtime.credential.expires_at.is_some_and(|end| end <= horizon)
+        };
+        // A GitHub token is not a Copilot session: it always has to be exchanged.
+        let exchanged = runtime.provider.auth == AuthKind::CopilotToken;
+        if !exchanged && !ends_within(renewal.skew()) {
+            return Ok(runtime);
+        }
+        match renew(renewal, Need::Expiring, self.auth.clone()).await {
+            Ok(renewed) => Ok(with_secret(runtime, renewed)),
+            Err(_) if !exchanged && !ends_within(std::time::Duration::ZERO) => Ok(runtime),
+            Err(error) => Err(error.fault()),
+        }
+    }
+
+    async fn refresh_place(&self, at: usize) -> Result<Option<Arc<dyn Model>>, Fault> {
+        let Some(place) = self.places.get(at) else { return Ok(None) };
+        let Some(runtime) = with(place, |place| place.runtime.clone()) else { return Ok(None) };
+        let Some(renewal) = runtime.credential.renewal.clone() else { return Ok(None) };
+        let fingerprint = runtime.credential.secret.as_ref().map(|secret| secret.fingerprint()).unwrap_or_default();
+        let renewed = renew(renewal, Need::Refused { fingerprint }, self.auth.clone()).await;
+        let renewed = renewed.map_err(|error| error.fault())?;
+        Ok(Some(self.take(place, with_secret(runtime, renewed))))
+    }
+
+    async fn rotate_place(&self, at: usize, fault: &Fault) -> Option<Arc<dyn Model>> {
+        let place = self.places.get(at)?;
+        let runtime = with(place, |place| place.runtime.clone())?;
+        self.rest(&runtime, fault).await;
+        let ask = with(place, |place| {
+            place.ask.avoid.insert(runtime.credential.id.clone());
+            place.ask.clone()
+        });
+        let next = self.knowledge.resolve(&ask).ok()?;
+        let next = self.preflight(next).await.ok()?;
+        Some(self.take(place, next))
+    }
+
+    /// Writes down that a stored credential rests. A disk that refuses costs other processes the news, not us the turn.
+    async fn rest(&self, runtime: &Runtime, fault: &Fault) {
+        let rows = self.knowledge.logins.pool(runtime.provider.id, Vec::new());
+        let Some(row) = rows.iter().find(|row| row.id() == runtime.credential.id) else { return };
+        let rested = self.auth.store().rest_row(&*self.auth.clock, runtime.provider.id, row, fault).await;
+        if let Err(error) = rested {
+            tracing::warn!(%error, "a resting credential could not be written down");
+        }
+    }
+
+    fn take(&self, place: &Mutex<Place>, runtime: Runtime) -> Arc<dyn Model> {
+        let voice = Voice::new(self.endpoint(&runtime), self.transport.clone());
+        with(place, |place| place.runtime = Some(runtime));
+        Arc::new(voice)
+    }
+
+    fn endpoint(&self, runtime: &Runtime) -> Endpoint {
+        let mut endpoint = Endpoint::of(runtime);
+        if let (Some(account), Some(secret)) = (&runtime.credential.account, &runtime.credential.secret) {
+            let account = Secret::verbatim(account);
+            endpoint.headers.push(("chatgpt-account-id".into(), account.bind(secret.origins().to_vec())));
+        }
+        endpoint
+    }
+
+    fn now(&self) -> Timestamp {
+        Timestamp::try_from(self.auth.clock.now()).unwrap_or(Timestamp::UNIX_EPOCH)
+    }
+}
+
+impl Switchboard for Board {
+    fn open(&self, place: usize) -> BoxFuture<'_, Result<Option<Arc<dyn Model>>, Fault>> {
+        self.open_place(place).boxed()
+    }
+
+    fn refresh<'a>(&'a self, place: usize, _fault: &'a Fault) -> BoxFuture<'a, Result<Option<Arc<dyn Model>>, Fault>> {
+        self.refresh_place(place).boxed()
+    }
+
+    fn rotate<'a>(&'a self, place: usize, fault: &'a Fault) -> BoxFuture<'a, Option<Arc<dyn Model>>> {
+        self.rotate_place(place, fault).boxed()
+    }
+}
+
+fn with<T>(place: &Mutex<Place>, look: impl FnOnce(&mut Place) -> T) -> T {
+    look(&mut place.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// The same runtime with a renewed token, bound to the same origins.
+fn with_secret(mut runtime: Runtime, renewed: Renewed) -> Runtime {
+    let origins = runtime.credential.secret.as_ref().map(|old| old.origins().to_vec()).unwrap_or_default();
+    let Credential { secret, expires_at, .. } = &mut runtime.credential;
+    *secret = Some(renewed.secret.bind(origins));
+    *expires_at = renewed.expires_at.and_then(|end| u64::try_from(end.as_second()).ok());
+    if let Some(base_url) = renewed.base_url {
+        runtime.base_url = base_url;
+    }
+    runtime
+}
+
+fn not_configured(error: &ResolveError) -> Fault {
+    Fault { code: Some(error.code().into()), ..Fault::new(FaultKind::NotConfigured, error.to_string()) }
+}
+
+/// The stored credentials that may be used now, each provider's in the order its strategy demands.
+fn stored(config: &ModelConfig, logins: &Logins, now: Timestamp, seed: u64) -> Stored {
+    let mut rows = Vec::new();
+    for provider in logins.providers() {
+        let strategy = config.strategies.get(&provider).copied().unwrap_or_default();
+        let mut left = logins.pool(&provider, Vec::new());
+        while let Some(next) = pool::choose(&left, strategy, now, seed) {
+            let row = left.remove(next);
+            let Some(secret) = row.secret() else { continue };
+            rows.push(StoredCredential {
+                id: row.id().to_owned(),
+                provider: provider.clone(),
+                login: match row.auth_type() {
+                    AuthType::ApiKey => Login::ApiKey,
+                    AuthType::OAuth => Login::OAuth,
+                },
+                secret,
+                source: row.source().to_string(),
+                expires_at: row.expires_at().and_then(|end| u64::try_from(end.as_second()).ok()),
+                base_url: row.base_url().and_then(|url| url.parse().ok()),
+                renewal: Renewal::of_row(&provider, &row),
+                account: logins.codex().filter(|_| provider == CODEX).and_then(|login| login.account_id.clone()),
+            });
+        }
+    }
+    Stored { rows, active_provider: logins.active_provider().map(str::to_owned), detected: Vec::new() }
+}

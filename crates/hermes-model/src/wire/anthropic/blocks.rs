@@ -1,0 +1,196 @@
+//! Content blocks as they stand on the wire, borrowed from the history: an image or a long text is never copied on its
+//! way into the body. The order of the fields is the order of the bytes.
+
+use hermes_types::{Object, Part, PartView};
+use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde_json::Value;
+use std::borrow::Cow;
+
+/// A `cache_control` marker, as whoever placed the breakpoints wrote it.
+pub(super) type Marker<'a> = Option<&'a Value>;
+
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(super) enum Block<'a> {
+    Text {
+        text: Cow<'a, str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        citations: Option<&'a Value>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        cache_control: Marker<'a>,
+    },
+    Image {
+        source: Source<'a>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        cache_control: Marker<'a>,
+    },
+    Thinking {
+        thinking: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        signature: Option<&'a str>,
+    },
+    RedactedThinking {
+        data: &'a str,
+    },
+    ToolUse {
+        id: Cow<'a, str>,
+        name: Cow<'a, str>,
+        input: Object,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        cache_control: Marker<'a>,
+    },
+    ToolResult {
+        tool_use_id: Cow<'a, str>,
+        content: Output<'a>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        cache_control: Marker<'a>,
+    },
+    /// A part in Anthropic's own form (documents, search results) that a user message carries.
+    #[serde(untagged)]
+    Foreign(Foreign<'a>),
+}
+
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(super) enum Source<'a> {
+    Base64 { media_type: &'a str, data: &'a str },
+    Url { url: &'a str },
+}
+
+/// What a tool gave back. Plain text unless there is an image in it.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+#[serde(untagged)]
+pub(super) enum Output<'a> {
+    Text(Cow<'a, str>),
+    Blocks(Vec<Block<'a>>),
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Foreign<'a> {
+    part: &'a Object,
+    cache_control: Marker<'a>,
+}
+
+impl Serialize for Foreign<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        for (key, value) in self.part.iter().filter(|(key, _)| *key != "cache_control") {
+            map.serialize_entry(key, value)?;
+        }
+        if let Some(marker) = self.cache_control {
+            map.serialize_entry("cache_control", marker)?;
+        }
+        map.end()
+    }
+}
+
+/// Block types that mean something only where the protocol puts them; as a part of a user message they are refused.
+const MISPLACED: [&str; 4] = ["tool_use", "tool_result", "thinking", "redacted_thinking"];
+
+impl<'a> Block<'a> {
+    pub(super) fn text(text: impl Into<Cow<'a, str>>) -> Self {
+        Self::Text { text: text.into(), citations: None, cache_control: None }
+    }
+
+    /// A text part with the two fields that may accompany it.
+    pub(super) fn text_of(text: &'a str, part: &'a Object) -> Self {
+        let citations = part.get("citations").filter(|list| list.as_array().is_some_and(|list| !list.is_empty()));
+        Self::Text { text: text.into(), citations, cache_control: marker(part) }
+    }
+
+    /// The image in a part, in whichever form it is written. `None` when the part is something else.
+    pub(super) fn image_of(part: &'a Part) -> Option<Self> {
+        let cache_control = marker(&part.0);
+        match part.view() {
+            PartView::Image { url, .. } => Some(match Source::of(url) {
+                Some(source) => Self::Image { source, cache_control },
+                None => Self::text("(image could not be read)").with(cache_control),
+            }),
+            PartView::Other if kind(&part.0) == "image" => Self::foreign(part),
+            _ => None,
+        }
+    }
+
+    /// A part that needs no translation because it is written in this protocol already.
+    pub(super) fn foreign(part: &'a Part) -> Option<Self> {
+        let usable = !kind(&part.0).is_empty() && !MISPLACED.contains(&kind(&part.0));
+        usable.then(|| Self::Foreign(Foreign { part: &part.0, cache_control: marker(&part.0) }))
+    }
+
+    pub(super) fn is_image(&self) -> bool {
+        match self {
+            Self::Image { .. } => true,
+            Self::Foreign(foreign) => kind(foreign.part) == "image",
+            _ => false,
+        }
+    }
+
+    pub(super) fn is_thinking(&self) -> bool {
+        matches!(self, Self::Thinking { .. } | Self::RedactedThinking { .. })
+    }
+
+    /// Text of nothing but white space, which the protocol refuses.
+    pub(super) fn is_blank(&self) -> bool {
+        matches!(self, Self::Text { text, .. } if text.trim().is_empty())
+    }
+
+    pub(super) fn marker(&self) -> Marker<'a> {
+        match self {
+            Self::Text { cache_control, .. }
+            | Self::Image { cache_control, .. }
+            | Self::ToolUse { cache_control, .. }
+            | Self::ToolResult { cache_control, .. }
+            | Self::Foreign(Foreign { cache_control, .. }) => *cache_control,
+            Self::Thinking { .. } | Self::RedactedThinking { .. } => None,
+        }
+    }
+
+    fn with(mut self, marker: Marker<'a>) -> Self {
+        self.set_marker(marker);
+        self
+    }
+
+    fn set_marker(&mut self, marker: Marker<'a>) {
+        match self {
+            Self::Text { cache_control, .. }
+            | Self::Image { cache_control, .. }
+            | Self::ToolUse { cache_control, .. }
+            | Self::ToolResult { cache_control, .. }
+            | Self::Foreign(Foreign { cache_control, .. }) => *cache_control = marker,
+            Self::Thinking { .. } | Self::RedactedThinking { .. } => {}
+        }
+    }
+}
+
+impl<'a> Source<'a> {
+    /// `None` when a `data:` URL holds no base64, or there is no URL at all.
+    fn of(url: &'a str) -> Option<Self> {
+        let url = url.trim();
+        let Some(inline) = url.strip_prefix("data:") else {
+            return (!url.is_empty()).then_some(Self::Url { url });
+        };
+        let (media_type, data) = inline.split_once(";base64,").filter(|(_, data)| !data.is_empty())?;
+        let media_type = media_type.split(';').next().filter(|kind| kind.starts_with("image/"));
+        Some(Self::Base64 { media_type: media_type.unwrap_or("image/jpeg"), data })
+    }
+}
+
+/// The `type` of a part or stored block; empty when it has none.
+pub(super) fn kind(part: &Object) -> &str {
+    part.get("type").and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The marker on a part or a message, where there is one.
+pub(super) fn marker(object: &Object) -> Marker<'_> {
+    object.get("cache_control").filter(|marker| marker.is_object())
+}
+
+/// Puts the marker on the last block that can carry one (thinking cannot), unless a marker is there already.
+pub(super) fn mark<'a>(blocks: &mut [Block<'a>], marker: Marker<'a>) {
+    if marker.is_none() || blocks.iter().any(|block| block.marker().is_some()) {
+        return;
+    }
+    if let Some(last) = blocks.iter_mut().rfind(|block| !block.is_thinking()) {
+        last.set_marker(marker);
+    }
+}

@@ -1,0 +1,602 @@
+//! Whole requests, and tables for the settings in them.
+
+use super::super::encode;
+use super::*;
+use crate::wire::{AuthHeader, Encoded};
+use hermes_types::{Concession, Effort, Part, Reasoning, ToolChoice, ToolDefinition};
+
+#[test]
+fn a_request_byte_for_byte() {
+    let mut request = Request::new(
+        "anthropic/claude-sonnet-4.5",
+        [
+            read_message(json!({"role": "system", "content": "Be brief.", "cache_control": {"type": "ephemeral"}})),
+            Message::user("Read x."),
+            read_message(json!({
+                "role": "assistant", "content": "Reading. ",
+                "tool_calls": [call_json("toolu_1", "read", "{\"path\": \"x\", \"limit\": 5}")],
+                "cache_control": {"type": "ephemeral"},
+            })),
+            read_message(json!({
+                "role": "tool", "tool_call_id": "toolu_1", "content": "hello",
+                "cache_control": {"type": "ephemeral", "ttl": "1h"},
+            })),
+        ],
+    );
+    request.tools = [ToolDefinition {
+        name: "read".into(),
+        description: "Reads a file.".into(),
+        parameters: json!({"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}),
+    }]
+    .into();
+    request.temperature = Some(0.25);
+    let encoded = encode(&request, &native());
+    assert_eq!(
+        String::from_utf8(encoded.body).expect("UTF-8"),
+        concat!(
+            r#"{"model":"claude-sonnet-4-5","max_tokens":64000,"stream":true,"temperature":0.25,"#,
+            r#""tool_choice":{"type":"auto"},"#,
+            r#""tools":[{"name":"read","description":"Reads a file.","input_schema":"#,
+            r#"{"type":"object","properties":{"path":{"type":"string"}},"required":["path"]}}],"#,
+            r#""system":[{"type":"text","text":"Be brief.","cache_control":{"type":"ephemeral"}}],"#,
+            r#""messages":[{"role":"user","content":[{"type":"text","text":"Read x."}]},"#,
+            r#"{"role":"assistant","content":[{"type":"text","text":"Reading."},"#,
+            r#"{"type":"tool_use","id":"toolu_1","name":"read","input":{"limit":5,"path":"x"},"#,
+            r#""cache_control":{"type":"ephemeral"}}]},"#,
+            r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_1","content":"hello","#,
+            r#""cache_control":{"type":"ephemeral","ttl":"1h"}}]}]}"#,
+        )
+    );
+    assert_eq!(
+        (encoded.url.as_str(), encoded.auth, encoded.headers),
+        (
+            "https://api.anthropic.com/v1/messages",
+            AuthHeader::XApiKey,
+            vec![
+                ("anthropic-version", "2023-06-01".to_owned()),
+                ("anthropic-beta", "interleaved-thinking-2025-05-14,fine-grained-tool-streaming-2025-05-14".to_owned()),
+            ]
+        )
+    );
+}
+
+#[test]
+fn a_call_without_result_goes_and_takes_the_signature_along() {
+    let history = [Message::user("go"), calling_assistant(), tool("call|1", "ok"), Message::user("")];
+    assert_eq!(
+        sent(history, NATIVE),
+        json!([
+            {"role": "user", "content": [text("go")]},
+            {"role": "assistant", "content": [
+                text("t"), {"type": "tool_use", "id": "call_1", "name": "read", "input": {"a": 1}}]},
+            {"role": "user", "content": [
+                {"type": "tool_result", "tool_use_id": "call_1", "content": "ok"}, text("(empty message)")]},
+        ])
+    );
+}
+
+#[test]
+fn thinking_goes_back_for_the_last_turn_only_and_to_its_author_only() {
+    let done = read_message(json!({"role": "assistant", "content": "done", "reasoning_content": "u"}));
+    let history = [Message::user("go"), calling_assistant(), tool("call|1", "ok"), tool("c2", ""), done];
+    let with_last = |last: Value| {
+        json!([
+            {"role": "user", "content": [text("go")]},
+            {"role": "assistant", "content": [
+                {"type": "tool_use", "id": "call_1", "name": "read", "input": {"a": 1}},
+                {"type": "tool_use", "id": "c2", "name": "write", "input": {}}]},
+            {"role": "user", "content": [
+                {"type": "tool_result", "tool_use_id": "call_1", "content": "ok"},
+                {"type": "tool_result", "tool_use_id": "c2", "content": "(no output)"}]},
+            {"role": "assistant", "content": last},
+        ])
+    };
+    assert_eq!(sent(history.clone(), NATIVE), with_last(json!([text("u"), text("done")])));
+    assert_eq!(sent(history, MINIMAX), with_last(json!([text("done")])));
+}
+
+#[test]
+fn each_vendor_gets_the_thinking_it_can_read() {
+    let assistant = |details: Value| {
+        read_message(json!({"role": "assistant", "content": "a", "reasoning_details": details,
+            "cache_control": {"type": "ephemeral"}}))
+    };
+    let signed = json!({"type": "thinking", "thinking": "s", "signature": "x"});
+    let unsigned = json!({"type": "thinking", "thinking": "u"});
+    let redacted = json!({"type": "redacted_thinking", "data": "blob"});
+    let history = [
+        Message::user("q"),
+        assistant(json!([signed, unsigned, redacted, {"type": "reasoning.encrypted", "data": "other vendor"}])),
+    ];
+    let answer = json!({"type": "text", "text": "a", "cache_control": {"type": "ephemeral"}});
+    let table = [
+        (NATIVE, json!([signed, text("u"), redacted, answer])),
+        ("https://api.kimi.com/coding", json!([signed, unsigned, redacted, answer])),
+        ("https://api.deepseek.com/anthropic", json!([unsigned, answer])),
+        ("https://proxy.example/anthropic", json!([answer])),
+    ];
+    for (base, expected) in table {
+        assert_eq!(sent(history.clone(), base)[1]["content"], expected, "{base}");
+    }
+    let mut request = Request::new("claude-opus-4-6", history);
+    request.concessions.insert(Concession::Signatures);
+    assert_eq!(body(&request, &native())["messages"][1]["content"], json!([answer]));
+}
+
+#[test]
+fn a_turn_of_nothing_but_thinking_still_says_something() {
+    let thought = |content: Value| {
+        read_message(json!({"role": "assistant", "content": content,
+            "reasoning_details": [{"type": "thinking", "thinking": "t", "signature": "x"}]}))
+    };
+    let history = [Message::user("q"), thought(json!(null)), Message::user("and?"), Message::assistant(" ")];
+    assert_eq!(
+        sent(history, NATIVE),
+        json!([
+            {"role": "user", "content": [text("q")]},
+            {"role": "assistant", "content": [text("(thinking elided)")]},
+            {"role": "user", "content": [text("and?")]},
+            {"role": "assistant", "content": [text("(empty)")]},
+        ])
+    );
+}
+
+#[test]
+fn ordered_blocks_are_replayed_in_their_order_with_the_arguments_that_were_run() {
+    let assistant = read_message(json!({
+        "role": "assistant", "content": "one\ntwo",
+        "reasoning_details": [{"type": "thinking", "thinking": "a", "signature": "sa"}],
+        "tool_calls": [call_json("t1", "read", "{\"path\":\"y\"}")],
+        "anthropic_content_blocks": [
+            {"type": "thinking", "thinking": "a", "signature": "sa", "index": 0},
+            {"type": "text", "text": "one", "citations": []},
+            {"type": "server_tool_use", "id": "srv", "name": "web_search", "input": {}},
+            {"type": "thinking", "thinking": "", "signature": "sb"},
+            {"type": "tool_use", "id": "t1", "name": "read", "input": {"path": "x"}, "caller": {"type": "direct"}}],
+        "cache_control": {"type": "ephemeral"},
+    }));
+    let history = [Message::user("q"), assistant, tool("t1", "ok")];
+    assert_eq!(
+        sent(history, NATIVE)[1]["content"],
+        json!([
+            {"type": "thinking", "thinking": "a", "signature": "sa"},
+            text("one"),
+            {"type": "thinking", "thinking": "", "signature": "sb"},
+            {"type": "tool_use", "id": "t1", "name": "read", "input": {"path": "y"}, "cache_control": {"type": "ephemeral"}},
+        ])
+    );
+}
+
+#[test]
+fn a_history_of_another_provider_is_made_valid() {
+    let call = |id: &str| {
+        read_message(json!({"role": "assistant", "content": null, "tool_calls": [call_json(id, "f.g", "{}")]}))
+    };
+    let history = [
+        Message::assistant("Welcome back."),
+        tool("gone", "late result"),
+        Message::user("a"),
+        Message::user("b"),
+        call("same"),
+        tool("same", "1"),
+        tool("same", "1 again"),
+        call("same"),
+        tool("same", "2"),
+        call("lost"),
+        Message::user("c"),
+    ];
+    let used = |id: &str| json!({"role": "assistant", "content": [{"type": "tool_use", "id": id, "name": "f_g", "input": {}}]});
+    let result = |id: &str, out: &str| json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": id, "content": out}]});
+    assert_eq!(
+        sent(history, NATIVE),
+        json!([
+            {"role": "user", "content": [text("(empty message)")]},
+            {"role": "assistant", "content": [text("Welcome back.")]},
+            {"role": "user", "content": [text("(tool result removed)"), text("a"), text("b")]},
+            used("same"),
+            result("same", "1"),
+            used("same_2"),
+            result("same_2", "2"),
+            {"role": "assistant", "content": [text("(tool call removed)")]},
+            {"role": "user", "content": [text("c")]},
+        ])
+    );
+}
+
+#[test]
+fn markers_survive_the_block_they_were_put_on() {
+    let marker = json!({"type": "ephemeral"});
+    let result = |id: &str| json!({"role": "tool", "tool_call_id": id, "content": "out", "cache_control": marker});
+    let history = [
+        json!({"role": "user", "content": [
+            {"type": "text", "text": "kept"}, {"type": "text", "text": " ", "cache_control": marker}]}),
+        json!({"role": "assistant", "content": "text", "cache_control": marker,
+            "tool_calls": [call_json("lost", "f", "{}")]}),
+        result("of nobody"),
+        json!({"role": "assistant", "content": null, "tool_calls": [call_json("a", "f", "{}")]}),
+        json!({"role": "tool", "tool_call_id": "a", "content": "out"}),
+        result("of nobody either"),
+        json!({"role": "user", "content": "again"}),
+        result("too late"),
+    ];
+    let marked = |words: &str| json!({"type": "text", "text": words, "cache_control": marker});
+    assert_eq!(
+        sent(history.map(read_message), NATIVE),
+        json!([
+            {"role": "user", "content": [marked("kept")]},
+            {"role": "assistant", "content": [marked("text")]},
+            {"role": "user", "content": [marked("(tool result removed)")]},
+            {"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "f", "input": {}}]},
+            {"role": "user", "content": [
+                {"type": "tool_result", "tool_use_id": "a", "content": "out", "cache_control": marker},
+                text("again"),
+                marked("(tool result removed)")]},
+        ])
+    );
+}
+
+#[test]
+fn two_assistant_turns_in_a_row_become_one_and_only_the_first_may_think() {
+    let thought = |words: &str, calls: Value| {
+        read_message(json!({"role": "assistant", "content": words, "tool_calls": calls,
+            "reasoning_details": [{"type": "thinking", "thinking": format!("about {words}"), "signature": "s"}]}))
+    };
+    let first = || thought("one", json!([]));
+    let signed = json!({"type": "thinking", "thinking": "about one", "signature": "s"});
+    let whole = [Message::user("q"), first(), thought("two", json!([]))];
+    assert_eq!(sent(whole, NATIVE)[1]["content"], json!([signed, text("one"), text("two")]));
+
+    let lost = [Message::user("q"), first(), thought("two", json!([call_json("lost", "f", "{}")]))];
+    assert_eq!(sent(lost, NATIVE)[1]["content"], json!([text("about one"), text("one"), text("two")]));
+}
+
+#[test]
+fn arguments_with_a_slip_are_sent_as_they_were_understood() {
+    let assistant = read_message(json!({"role": "assistant", "content": null,
+        "tool_calls": [call_json("a", "f", "{'deep': True,}"), call_json("b", "f", "[1]")]}));
+    let history = [Message::user("q"), assistant, tool("a", "1"), tool("b", "2")];
+    assert_eq!(
+        sent(history, NATIVE)[1]["content"],
+        json!([
+            {"type": "tool_use", "id": "a", "name": "f", "input": {"deep": true}},
+            {"type": "tool_use", "id": "b", "name": "f", "input": {}},
+        ])
+    );
+}
+
+#[test]
+fn images_and_other_parts_in_every_form() {
+    let parts = json!({"role": "user", "content": [
+        {"type": "image_url", "image_url": {"url": "data:image/png;base64,QUJD", "detail": "high"}},
+        {"type": "input_image", "image_url": "https://example.com/a.jpg"},
+        {"type": "image_url", "image_url": {"url": "data:application/pdf;base64,QUJD"}},
+        {"type": "image_url", "image_url": {"url": "data:image/svg+xml,<svg/>"}},
+        {"type": "image", "source": {"type": "file", "file_id": "f1"}},
+        {"type": "document", "source": {"type": "text", "data": "d"}, "cache_control": {"type": "ephemeral"}},
+        {"type": "tool_result", "tool_use_id": "smuggled", "content": "x"},
+        {"type": "input_text", "text": "what is this?", "citations": [], "annotations": [1]},
+    ]});
+    let mut request = Request::new("claude-opus-4-6", [read_message(parts)]);
+    assert_eq!(
+        body(&request, &native())["messages"][0]["content"],
+        json!([
+            {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "QUJD"}},
+            {"type": "image", "source": {"type": "url", "url": "https://example.com/a.jpg"}},
+            {"type": "image", "source": {"type": "base64", "media_type": "image/jpeg", "data": "QUJD"}},
+            text("(image could not be read)"),
+            {"type": "image", "source": {"type": "file", "file_id": "f1"}},
+            {"type": "document", "source": {"type": "text", "data": "d"}, "cache_control": {"type": "ephemeral"}},
+            text("what is this?"),
+        ])
+    );
+    request.concessions.insert(Concession::Images);
+    let words = body(&request, &native())["messages"][0]["content"].to_string();
+    assert_eq!(words.matches("(image left out: this model does not take images)").count(), 5, "{words}");
+    assert!(!words.contains("QUJD"), "{words}");
+}
+
+fn screenshot(call: &str) -> Message {
+    let part = Part::of_image(format!("data:image/png;base64,{call}"));
+    tool(call, Content::Parts(vec![Part::of_text(format!("screen {call}")), part]))
+}
+
+#[test]
+fn only_the_last_three_tool_results_keep_their_images() {
+    let history = [
+        Message::user("look"),
+        calls(&["a", "b"]),
+        screenshot("a"),
+        screenshot("b"),
+        calls(&["c", "d", "e"]),
+        screenshot("c"),
+        tool("d", "no image"),
+        screenshot("e"),
+    ];
+    let shown = |id: &str, image: Value| json!({"type": "tool_result", "tool_use_id": id, "content": [text(&format!("screen {id}")), image]});
+    let image =
+        |id: &str| json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": id}});
+    let wire = sent(history, NATIVE);
+    assert_eq!(wire[2]["content"], json!([shown("a", text("(older image removed)")), shown("b", image("b"))]));
+    assert_eq!(
+        wire[4]["content"],
+        json!([
+            shown("c", image("c")),
+            {"type": "tool_result", "tool_use_id": "d", "content": "no image"},
+            shown("e", image("e")),
+        ])
+    );
+}
+
+#[test]
+fn tool_results_become_text_where_lists_or_images_are_refused() {
+    for concession in [Concession::ToolResultParts, Concession::Images] {
+        let mut request = Request::new("claude-opus-4-6", [Message::user("look"), calls(&["a"]), screenshot("a")]);
+        request.concessions.insert(concession);
+        assert_eq!(
+            body(&request, &native())["messages"][2]["content"][0]["content"],
+            "screen a\n(image left out: this model does not take images)",
+            "{concession:?}"
+        );
+    }
+}
+
+#[test]
+fn the_last_system_message_holds_in_the_simplest_form() {
+    let system = |messages: Vec<Message>| body(&Request::new("claude-opus-4-6", messages), &native())["system"].take();
+    let parts = |marker: Value| json!({"role": "system", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b", "cache_control": marker}]});
+    assert_eq!(system(vec![Message::system("first"), Message::user("q"), Message::system("second")]), "second");
+    assert_eq!(system(vec![read_message(parts(json!(null)))]), "a\nb");
+    assert_eq!(
+        system(vec![read_message(parts(json!({"type": "ephemeral"})))]),
+        json!([text("a"), {"type": "text", "text": "b", "cache_control": {"type": "ephemeral"}}])
+    );
+    assert_eq!(system(vec![Message::system(" ")]), Value::Null);
+}
+
+#[test]
+fn tool_schemas_in_the_dialect_of_the_protocol() {
+    let tool =
+        |name: &str, parameters: Value| ToolDefinition { name: name.into(), description: "d".into(), parameters };
+    let mut request = Request::new("claude-opus-4-6", [Message::user("q")]);
+    request.tools = [
+        tool(
+            "search",
+            json!({
+                "type": "object",
+                "properties": {
+                    "pattern": {"type": "string", "pattern": "^a", "format": "regex"},
+                    "limit": {"anyOf": [{"type": "integer"}, {"type": "null"}], "description": "at most"},
+                    "kinds": {"type": ["array", "null"], "items": {"type": ["string", "null"]}},
+                },
+                "anyOf": [{"required": ["pattern"]}],
+            }),
+        ),
+        tool("empty", json!({"type": "object"})),
+        tool("search", json!({"type": "object", "description": "a second one"})),
+        tool("absent", Value::Null),
+    ]
+    .into();
+    let schemas = |request: &Request| {
+        let tools = body(request, &native())["tools"].take();
+        let list = tools.as_array().expect("tools").iter();
+        list.map(|tool| (tool["name"].clone(), tool["input_schema"].clone())).collect::<Vec<_>>()
+    };
+    let search = |pattern: Value| {
+        json!({"type": "object", "properties": {
+            "pattern": pattern,
+            "limit": {"description": "at most", "type": "integer"},
+            "kinds": {"type": "array", "items": {"type": "string"}}}})
+    };
+    let nothing = json!({"type": "object", "properties": {}});
+    assert_eq!(
+        schemas(&request),
+        [
+            (json!("search"), search(json!({"type": "string", "pattern": "^a", "format": "regex"}))),
+            (json!("empty"), nothing.clone()),
+            (json!("absent"), nothing),
+        ]
+    );
+    request.concessions.insert(Concession::SchemaPatterns);
+    assert_eq!(schemas(&request)[0].1, search(json!({"type": "string"})));
+}
+
+#[test]
+fn tool_choice_table() {
+    let table = [
+        (ToolChoice::Auto, json!({"type": "auto"}), true),
+        (ToolChoice::Required, json!({"type": "any"}), true),
+        (ToolChoice::Named("read".into()), json!({"type": "tool", "name": "read"}), true),
+        (ToolChoice::Forbidden, Value::Null, false),
+    ];
+    for (choice, expected, has_tools) in table {
+        let mut request = Request::new("claude-opus-4-6", [Message::user("q")]);
+        request.tools =
+            [ToolDefinition { name: "read".into(), description: String::new(), parameters: json!({}) }].into();
+        request.reasoning = Some(Reasoning::On);
+        request.tool_choice = choice.clone();
+        let body = body(&request, &native());
+        assert_eq!((&body["tool_choice"], body.get("tools").is_some()), (&expected, has_tools), "{choice:?}");
+        // A forced call and thinking exclude each other.
+        let forced = matches!(choice, ToolChoice::Required | ToolChoice::Named(_));
+        assert_eq!(body.get("thinking").is_none(), forced, "{choice:?}");
+    }
+}
+
+#[test]
+fn max_tokens_table() {
+    let table = [
+        ("claude-fable-9", 128_000),
+        ("claude-sonnet-5", 128_000),
+        ("claude-opus-4.8", 128_000),
+        ("claude-opus-4-6", 128_000),
+        ("claude-sonnet-4.6", 64_000),
+        ("claude-haiku-4-5-20251001", 64_000),
+        ("claude-opus-4-5", 64_000),
+        ("claude-opus-4-1-20250805", 32_000),
+        ("claude-sonnet-4-20250514", 64_000),
+        ("us.anthropic.claude-3-7-sonnet-20250219-v1:0", 128_000),
+        ("claude-3.5-haiku", 8_192),
+        ("claude-3-opus-20240229", 4_096),
+        ("MiniMax-M2.7", 131_072),
+        ("qwen3-max", 65_536),
+        ("somebody-else", 128_000),
+    ];
+    for (model, expected) in table {
+        assert_eq!(body(&Request::new(model, []), &native())["max_tokens"], expected, "{model}");
+    }
+    let capped = Request { max_output_tokens: Some(100), ..Request::new("claude-opus-4-6", []) };
+    assert_eq!(body(&capped, &native())["max_tokens"], 100);
+    let zero = Request { max_output_tokens: Some(0), ..Request::new("claude-opus-4-6", []) };
+    assert_eq!(body(&zero, &native())["max_tokens"], 128_000);
+    let kimi = target(&KIMI, "https://api.kimi.com/coding", Login::ApiKey);
+    assert_eq!(body(&Request::new("kimi-k2", []), &kimi)["max_tokens"], 32_000);
+}
+
+/// The settings that depend on the effort: thinking, effort word, temperature, max_tokens.
+fn effort_settings(model: &str, reasoning: Option<Reasoning>) -> (Value, Value, Value, Value) {
+    let request = Request { reasoning, temperature: Some(0.5), ..Request::new(model, []) };
+    let mut body = body(&request, &native());
+    let effort = body["output_config"]["effort"].take();
+    (body["thinking"].take(), effort, body["temperature"].take(), body["max_tokens"].take())
+}
+
+#[test]
+fn effort_table() {
+    let adaptive = || json!({"type": "adaptive", "display": "summarized"});
+    let budget = |tokens: u32| json!({"type": "enabled", "budget_tokens": tokens});
+    let effort = |effort| Some(Reasoning::Effort(effort));
+    let no = || Value::Null;
+    let table = [
+        ("claude-opus-4-6", effort(Effort::XHigh), (adaptive(), json!("max"), no(), json!(128_000))),
+        ("claude-opus-4-6", effort(Effort::High), (adaptive(), json!("high"), no(), json!(128_000))),
+        ("claude-opus-4-7", effort(Effort::XHigh), (adaptive(), json!("xhigh"), no(), json!(128_000))),
+        ("claude-opus-4-7", effort(Effort::Ultra), (adaptive(), json!("max"), no(), json!(128_000))),
+        ("claude-opus-4-7", None, (no(), no(), no(), json!(128_000))),
+        ("claude-fable-9", effort(Effort::Minimal), (adaptive(), json!("low"), no(), json!(128_000))),
+        ("claude-next", Some(Reasoning::On), (adaptive(), no(), no(), json!(128_000))),
+        ("claude-sonnet-4-5", effort(Effort::Low), (budget(4_000), no(), json!(1), json!(64_000))),
+        ("claude-sonnet-4-5", effort(Effort::Minimal), (budget(2_048), no(), json!(1), json!(64_000))),
+        ("claude-sonnet-4-5", effort(Effort::Max), (budget(32_000), no(), json!(1), json!(64_000))),
+        ("claude-opus-4-1", effort(Effort::XHigh), (budget(27_904), no(), json!(1), json!(32_000))),
+        ("claude-sonnet-4-20250514", Some(Reasoning::On), (budget(8_000), no(), json!(1), json!(64_000))),
+        ("MiniMax-M3", effort(Effort::High), (budget(16_000), no(), json!(1), json!(131_072))),
+        ("kimi-k2-thinking", effort(Effort::Medium), (budget(8_000), no(), json!(1), json!(128_000))),
+        ("claude-haiku-4-5", effort(Effort::High), (no(), no(), json!(0.5), json!(64_000))),
+        ("claude-opus-4-6", Some(Reasoning::Off), (no(), no(), json!(0.5), json!(128_000))),
+    ];
+    for (model, reasoning, expected) in table {
+        assert_eq!(effort_settings(model, reasoning), expected, "{model} {reasoning:?}");
+    }
+}
+
+#[test]
+fn thinking_makes_room_for_the_answer_and_yields_when_refused() {
+    let mut request = Request {
+        reasoning: Some(Reasoning::Effort(Effort::High)),
+        max_output_tokens: Some(1_000),
+        ..Request::new("claude-sonnet-4-5", [])
+    };
+    assert_eq!(body(&request, &native())["max_tokens"], 16_000 + 4_096);
+    request.concessions.insert(Concession::Temperature);
+    assert_eq!(body(&request, &native()).get("temperature"), None);
+    request.concessions.insert(Concession::ReasoningEffort);
+    assert_eq!(
+        body(&request, &native()),
+        json!({"model": "claude-sonnet-4-5", "max_tokens": 1_000, "stream": true,
+        "messages": [{"role": "user", "content": [text("(empty message)")]}]})
+    );
+
+    let kimi = target(&KIMI, "https://api.kimi.com/coding", Login::ApiKey);
+    let request = Request {
+        reasoning: Some(Reasoning::Effort(Effort::Medium)),
+        temperature: Some(0.3),
+        ..Request::new("kimi-k2", [])
+    };
+    let body = body(&request, &kimi);
+    assert_eq!(
+        (&body["thinking"], &body["output_config"], body.get("temperature")),
+        (&json!({"type": "adaptive", "display": "summarized"}), &json!({"effort": "medium"}), None)
+    );
+}
+
+#[test]
+fn model_names_as_each_vendor_spells_them() {
+    let table = [
+        (&ANTHROPIC, "anthropic/claude-opus-4.6", "claude-opus-4-6"),
+        (&ANTHROPIC, "us.anthropic.claude-sonnet-4-5-20250929-v1:0", "us.anthropic.claude-sonnet-4-5-20250929-v1:0"),
+        (&CUSTOM, "MiniMax-M2.7", "MiniMax-M2.7"),
+        (&DASHSCOPE, "claude-opus-4.6", "claude-opus-4.6"),
+    ];
+    for (provider, model, expected) in table {
+        let target = target(provider, "https://proxy.example", Login::ApiKey);
+        assert_eq!(body(&Request::new(model, []), &target)["model"], expected);
+    }
+}
+
+const INTERLEAVED: &str = "interleaved-thinking-2025-05-14";
+const STREAMING: &str = "fine-grained-tool-streaming-2025-05-14";
+
+#[test]
+fn url_auth_and_beta_table() {
+    let azure = "https://r1.services.ai.azure.com/anthropic";
+    let azure_url = "https://r1.services.ai.azure.com/anthropic/v1/messages?api-version=2025-04-15";
+    let (key, bearer) = (AuthHeader::XApiKey, AuthHeader::Bearer);
+    let long = [INTERLEAVED, STREAMING, "context-1m-2025-08-07"];
+    let oauth = [INTERLEAVED, STREAMING, "oauth-2025-04-20"];
+    let plain = [INTERLEAVED, STREAMING];
+    let table: [(&str, Login, &str, AuthHeader, &[&str]); 10] = [
+        (NATIVE, Login::ApiKey, "https://api.anthropic.com/v1/messages", key, &plain),
+        ("https://api.anthropic.com/v1/", Login::ApiKey, "https://api.anthropic.com/v1/messages", key, &plain),
+        (NATIVE, Login::OAuth, "https://api.anthropic.com/v1/messages", bearer, &oauth),
+        (MINIMAX, Login::ApiKey, "https://api.minimax.io/anthropic/v1/messages", bearer, &[INTERLEAVED]),
+        (MINIMAX, Login::OAuth, "https://api.minimax.io/anthropic/v1/messages", bearer, &[INTERLEAVED]),
+        ("https://api.kimi.com/coding", Login::ApiKey, "https://api.kimi.com/coding/v1/messages", key, &plain),
+        (azure, Login::ApiKey, azure_url, bearer, &long),
+        (
+            "https://x.palantirfoundry.com/a",
+            Login::ApiKey,
+            "https://x.palantirfoundry.com/a/v1/messages",
+            bearer,
+            &plain,
+        ),
+        ("https://azure.com.evil.test/v1/v1", Login::None, "https://azure.com.evil.test/v1/v1/messages", key, &plain),
+        ("http://127.0.0.1:8080/v1", Login::None, "http://127.0.0.1:8080/v1/messages", key, &plain),
+    ];
+    for (base, login, url, auth, betas) in table {
+        let encoded = encode(&Request::new("claude-opus-4-6", []), &target(&CUSTOM, base, login));
+        assert_eq!((encoded.url.as_str(), encoded.auth, beta(&encoded)), (url, auth, betas.join(",")), "{base}");
+    }
+
+    let mut request = Request::new("claude-opus-4-6", []);
+    request.concessions.insert(Concession::LongContext);
+    assert_eq!(beta(&encode(&request, &target(&CUSTOM, azure, Login::ApiKey))), plain.join(","));
+}
+
+fn beta(encoded: &Encoded) -> String {
+    encoded.headers.iter().find(|(name, _)| *name == "anthropic-beta").expect("betas").1.clone()
+}
+
+#[test]
+fn the_fast_tier_exists_for_one_model_at_home() {
+    for (model, base, fast) in
+        [("claude-opus-4-6", NATIVE, true), ("claude-sonnet-4-6", NATIVE, false), ("claude-opus-4-6", MINIMAX, false)]
+    {
+        let request = Request { service_tier: Some("priority".into()), ..Request::new(model, []) };
+        let target = target(&ANTHROPIC, base, Login::ApiKey);
+        assert_eq!(body(&request, &target).get("speed").is_some(), fast, "{model} {base}");
+        assert_eq!(beta(&encode(&request, &target)).ends_with("fast-mode-2026-02-01"), fast, "{model} {base}");
+    }
+}
+
+#[test]
+fn what_the_person_adds_wins() {
+    let mut target = native();
+    let extra = json!({"max_tokens": 7, "metadata": {"user_id": "u"}, "system": "mine"});
+    target.extra_body = extra.as_object().expect("an object").clone();
+    let request = Request::new("claude-opus-4-6", [Message::system("theirs"), Message::user("q")]);
+    assert_eq!(
+        body(&request, &target),
+        json!({"model": "claude-opus-4-6", "max_tokens": 7, "stream": true, "metadata": {"user_id": "u"}, "system": "mine",
+            "messages": [{"role": "user", "content": [text("q")]}]})
+    );
+}

@@ -1,0 +1,212 @@
+//! The body, the headers and the address of a call.
+
+use super::message::{Rules, WireMessage};
+use super::{reasoning, schema};
+use crate::provider::Quirk;
+use crate::provider::context::default_output_cap;
+use crate::provider::names::{bare, wire_name};
+use crate::wire::{AuthHeader, Encoded, Target};
+use hermes_types::{Concession, Content, Message, PartView, Request, Role, ToolChoice, ToolDefinition};
+use serde::ser::{Serialize, SerializeSeq, Serializer};
+use serde_json::{Value, json};
+
+/// Hosts and model families that know the newer name of the output cap only.
+const COMPLETION_TOKEN_HOSTS: [&str; 3] = ["api.openai.com", "openai.azure.com", "githubcopilot.com"];
+const COMPLETION_TOKEN_MODELS: [&str; 6] = ["gpt-4o", "gpt-4.1", "gpt-5", "o1", "o3", "o4"];
+
+pub fn encode(request: &Request, target: &Target) -> Encoded {
+    let model = wire_name(target.provider, &request.model);
+    let rules = Rules::of(request, target, &model);
+    let mut body = Body(Vec::with_capacity(16));
+    body.set("model", json!(model));
+    if !request.tools.is_empty() {
+        let tools = Tools { tools: &request.tools, cleaning: schema::Cleaning::of(request, &model) };
+        body.put("tools", Field::Tools(tools));
+    }
+    body.put("messages", Field::Messages(Messages { messages: &request.messages, rules: &rules }));
+    settings(&mut body, request, target, &model);
+    identity(&mut body, request, target);
+    body.set("stream", json!(true));
+    if !request.concedes(Concession::StreamOptions) {
+        body.set("stream_options", json!({"include_usage": true}));
+    }
+    for (key, value) in &target.extra_body {
+        body.put(key, Field::Borrowed(value));
+    }
+    Encoded {
+        url: target.join("chat/completions"),
+        headers: headers(request, target, &model),
+        auth: AuthHeader::Bearer,
+        body: body.bytes(),
+    }
+}
+
+/// What the person may turn: choice of tools, length, temperature, tier, reasoning.
+fn settings(body: &mut Body<'_>, request: &Request, target: &Target, model: &str) {
+    match &request.tool_choice {
+        _ if request.tools.is_empty() => {}
+        ToolChoice::Auto => {}
+        ToolChoice::Required => body.set("tool_choice", json!("required")),
+        ToolChoice::Forbidden => body.set("tool_choice", json!("none")),
+        ToolChoice::Named(name) => {
+            body.set("tool_choice", json!({"type": "function", "function": {"name": name}}));
+        }
+    }
+    if let Some(cap) = output_cap(request, target, model) {
+        body.set(cap_name(target, model), json!(cap));
+    }
+    let temperature = request
+        .temperature
+        .filter(|_| !request.concedes(Concession::Temperature) && !target.provider.has(Quirk::NoTemperature));
+    if let Some(temperature) = temperature {
+        body.set("temperature", json!(temperature));
+    }
+    if let Some(tier) = &request.service_tier {
+        body.set("service_tier", json!(tier));
+    }
+    if !request.concedes(Concession::ReasoningEffort) {
+        for (key, value) in reasoning::fields(target.provider.reasoning, request.reasoning, model) {
+            body.set(key, value);
+        }
+    }
+}
+
+/// What tells the vendor which conversation this is.
+fn identity(body: &mut Body<'_>, request: &Request, target: &Target) {
+    if target.provider.has(Quirk::SessionInBody)
+        && let Some(session) = &request.session
+    {
+        body.set("session_id", json!(session));
+    }
+    if target.provider.has(Quirk::NousTags) {
+        let mut tags =
+            vec!["product=hermes-agent".to_owned(), format!("client=hermes-client-v{}", env!("CARGO_PKG_VERSION"))];
+        tags.extend(request.session.iter().map(|session| format!("conversation={session}")));
+        body.set("tags", json!(tags));
+    }
+}
+
+fn headers(request: &Request, target: &Target, model: &str) -> Vec<(&'static str, String)> {
+    let mut headers: Vec<(&'static str, String)> =
+        target.provider.headers.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
+    let is_routed_grok = ["x-ai/grok-", "xai/grok-"].iter().any(|prefix| model.starts_with(prefix));
+    if target.provider.has(Quirk::SessionInBody)
+        && is_routed_grok
+        && let Some(session) = &request.session
+    {
+        headers.push(("x-grok-conv-id", session.to_string()));
+    }
+    if target.provider.has(Quirk::CopilotHeaders) {
+        let by_person = request.messages.last().is_some_and(|message| message.role() == Role::User);
+        headers.push(("x-initiator", if by_person { "user" } else { "agent" }.to_owned()));
+        if !request.concedes(Concession::Images) && request.messages.iter().any(|message| shows_image(message)) {
+            headers.push(("Copilot-Vision-Request", "true".to_owned()));
+        }
+    }
+    headers
+}
+
+fn shows_image(message: &Message) -> bool {
+    let Some(Content::Parts(parts)) = message.content() else { return false };
+    parts.iter().any(|part| matches!(part.view(), PartView::Image { .. }))
+}
+
+fn output_cap(request: &Request, target: &Target, model: &str) -> Option<u32> {
+    if request.concedes(Concession::MaxTokens) || target.provider.has(Quirk::NoMaxTokens) {
+        return None;
+    }
+    request.max_output_tokens.or_else(|| default_output_cap(target.provider, model))
+}
+
+fn cap_name(target: &Target, model: &str) -> &'static str {
+    let model = bare(model);
+    let newer = COMPLETION_TOKEN_HOSTS.iter().any(|host| target.host_is(host))
+        || COMPLETION_TOKEN_MODELS.iter().any(|family| model.starts_with(family));
+    if newer { "max_completion_tokens" } else { "max_tokens" }
+}
+
+/// The fields of the body in their order. Messages and tools are written straight from the request: an image of ten
+/// megabytes is copied once, into the bytes that are sent.
+struct Body<'a>(Vec<(&'a str, Field<'a>)>);
+
+enum Field<'a> {
+    Owned(Value),
+    Borrowed(&'a Value),
+    Messages(Messages<'a>),
+    Tools(Tools<'a>),
+}
+
+struct Messages<'a> {
+    messages: &'a [std::sync::Arc<Message>],
+    rules: &'a Rules,
+}
+
+struct Tools<'a> {
+    tools: &'a [ToolDefinition],
+    cleaning: schema::Cleaning,
+}
+
+impl<'a> Body<'a> {
+    fn set(&mut self, key: &'a str, value: Value) {
+        self.put(key, Field::Owned(value));
+    }
+
+    /// A field that is there already keeps its place and changes its value.
+    fn put(&mut self, key: &'a str, field: Field<'a>) {
+        match self.0.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, old)) => *old = field,
+            None => self.0.push((key, field)),
+        }
+    }
+
+    #[expect(clippy::expect_used, reason = "string keys and plain values written into memory leave nothing to fail")]
+    fn bytes(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("a body is always JSON")
+    }
+}
+
+impl Serialize for Body<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(key, field)| (key, field)))
+    }
+}
+
+impl Serialize for Field<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Owned(value) => value.serialize(serializer),
+            Self::Borrowed(value) => value.serialize(serializer),
+            Self::Messages(messages) => messages.serialize(serializer),
+            Self::Tools(tools) => tools.serialize(serializer),
+        }
+    }
+}
+
+impl Serialize for Messages<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.messages.iter().map(|message| WireMessage { message, rules: self.rules }))
+    }
+}
+
+impl Serialize for Tools<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(serde::Serialize)]
+        struct Wire<'a> {
+            r#type: &'static str,
+            function: WireFunction<'a>,
+        }
+        #[derive(serde::Serialize)]
+        struct WireFunction<'a> {
+            name: &'a str,
+            description: &'a str,
+            parameters: &'a Value,
+        }
+        let mut list = serializer.serialize_seq(Some(self.tools.len()))?;
+        for tool in self.tools {
+            let parameters = self.cleaning.apply(&tool.parameters);
+            let function = WireFunction { name: &tool.name, description: &tool.description, parameters: &parameters };
+            list.serialize_element(&Wire { r#type: "function", function })?;
+        }
+        list.end()
+    }
+}

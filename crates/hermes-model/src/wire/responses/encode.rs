@@ -1,0 +1,198 @@
+//! The request: body, headers and address.
+
+use super::items::{self, Item};
+use super::{Backend, bounded_id, short_hash, text_at, tools};
+use crate::provider::Quirk;
+use crate::wire::{AuthHeader, Encoded, Target};
+use hermes_types::{Concession, Content, Effort, Message, Object, PartView, Reasoning, Request, Role};
+use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde_json::{Value, json};
+
+/// The API refuses a request without instructions.
+const DEFAULT_INSTRUCTIONS: &str = "You are a helpful assistant.";
+const ENCRYPTED_REASONING: &str = "reasoning.encrypted_content";
+
+/// OpenAI models from before reasoning; they refuse every setting about it.
+const NOT_REASONING: [&str; 3] = ["gpt-3", "gpt-4", "chatgpt-"];
+/// The Grok models that take an effort; the others reason as they like.
+const GROK_WITH_EFFORT: [&str; 4] = ["grok-3-mini", "grok-4.20-multi-agent", "grok-4.3", "grok-4.5"];
+
+/// Writes a request for a Responses endpoint.
+pub fn encode(request: &Request, target: &Target) -> Encoded {
+    let backend = Backend::of(target);
+    let body = Body { head: head(request, target, backend), input: items::input(request, backend, target) };
+    Encoded {
+        url: target.join("responses"),
+        headers: headers(request, target, backend),
+        auth: AuthHeader::Bearer,
+        // Maps with text keys and finite depth always have a JSON form.
+        body: serde_json::to_vec(&body).unwrap_or_default(),
+    }
+}
+
+/// `head` first: what stays the same from request to request must not stand behind what grows.
+struct Body<'a> {
+    head: Object,
+    input: Vec<Item<'a>>,
+}
+
+impl Serialize for Body<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        for (key, value) in &self.head {
+            map.serialize_entry(key, value)?;
+        }
+        if !self.head.contains_key("input") {
+            map.serialize_entry("input", &self.input)?;
+        }
+        map.end()
+    }
+}
+
+/// Every field but the input, in the order it is sent.
+fn head(request: &Request, target: &Target, backend: Backend) -> Object {
+    let system = instructions(request);
+    let definitions = tools::definitions(request, backend);
+    let cache_key = cache_key(request, backend, &system, &definitions);
+    let mut head = Object::new();
+    let mut set = |key: &str, value: Value| {
+        if !value.is_null() {
+            head.insert(key.to_owned(), value);
+        }
+    };
+    set("model", json!(request.model));
+    set("instructions", if system.trim().is_empty() { json!(DEFAULT_INSTRUCTIONS) } else { json!(system) });
+    if !definitions.is_empty() {
+        set("tools", Value::Array(definitions));
+        set("tool_choice", tools::choice(&request.tool_choice, backend));
+        set("parallel_tool_calls", json!(true));
+    }
+    set("store", json!(false));
+    set("stream", json!(true));
+    set("reasoning", reasoning(request, backend));
+    set("include", include(request, backend));
+    set("prompt_cache_key", json!(cache_key));
+    if backend != Backend::Xai {
+        set("service_tier", json!(request.service_tier));
+    }
+    if backend != Backend::Codex && !target.provider.has(Quirk::NoMaxTokens) && !request.concedes(Concession::MaxTokens)
+    {
+        set("max_output_tokens", json!(request.max_output_tokens));
+    }
+    if !target.provider.has(Quirk::NoTemperature) && !request.concedes(Concession::Temperature) {
+        set("temperature", json!(request.temperature));
+    }
+    head.extend(target.extra_body.clone());
+    head
+}
+
+/// The text of the system message that opens the conversation.
+fn instructions(request: &Request) -> String {
+    match request.messages.first().map(AsRef::as_ref) {
+        Some(Message::System(system)) => system.content.text(),
+        _ => String::new(),
+    }
+}
+
+/// `null` leaves the field out.
+fn reasoning(request: &Request, backend: Backend) -> Value {
+    let effort = match request.reasoning {
+        Some(Reasoning::Off) => return Value::Null,
+        Some(Reasoning::Effort(effort)) => Some(effort),
+        Some(Reasoning::On) | None => None,
+    };
+    if request.concedes(Concession::ReasoningEffort) {
+        return Value::Null;
+    }
+    match backend {
+        Backend::Codex | Backend::Other if !may_reason(&request.model) => Value::Null,
+        Backend::Codex | Backend::Other => {
+            json!({"effort": openai_effort(effort.unwrap_or(Effort::Medium), &request.model), "summary": "auto"})
+        }
+        Backend::Xai if !begins_with_any(&request.model, &GROK_WITH_EFFORT) => Value::Null,
+        // What the catalogue of the endpoint allows is not known here, so only an explicit wish is passed on.
+        Backend::Xai | Backend::GitHub => effort.map_or(Value::Null, |effort| json!({"effort": plain_effort(effort)})),
+    }
+}
+
+/// The list is sent even when empty: it says that no reasoning is wanted back.
+fn include(request: &Request, backend: Backend) -> Value {
+    let off = request.reasoning == Some(Reasoning::Off) || request.concedes(Concession::EncryptedReasoning);
+    match backend {
+        Backend::GitHub => Value::Null,
+        _ if off || !may_reason(&request.model) => json!([]),
+        _ => json!([ENCRYPTED_REASONING]),
+    }
+}
+
+fn may_reason(model: &str) -> bool {
+    !begins_with_any(model, &NOT_REASONING)
+}
+
+fn begins_with_any(model: &str, prefixes: &[&str]) -> bool {
+    let name = model.rsplit('/').next().unwrap_or(model).to_ascii_lowercase();
+    prefixes.iter().any(|prefix| name.starts_with(prefix))
+}
+
+fn openai_effort(effort: Effort, model: &str) -> &'static str {
+    let strongest = if begins_with_any(model, &["gpt-5.6"]) { Effort::Max } else { Effort::XHigh };
+    effort.clamp(Effort::Low, strongest).as_str()
+}
+
+fn plain_effort(effort: Effort) -> &'static str {
+    effort.clamp(Effort::Low, Effort::High).as_str()
+}
+
+/// Conversations that open with the same instructions and tools share a cache, whoever leads them.
+fn cache_key(request: &Request, backend: Backend, system: &str, definitions: &[Value]) -> Option<String> {
+    if backend == Backend::GitHub {
+        return None;
+    }
+    if system.is_empty() && definitions.is_empty() {
+        return request.session.as_ref().map(|session| bounded_id("pck_", session.as_str()));
+    }
+    let mut by_name: Vec<&Value> = definitions.iter().collect();
+    by_name.sort_by_key(|definition| text_at(definition, "name"));
+    Some(format!("pck_{}", short_hash(format!("{system}\0{}", json!(by_name)).as_bytes())))
+}
+
+fn headers(request: &Request, target: &Target, backend: Backend) -> Vec<(&'static str, String)> {
+    let session = request.session.as_ref().map(|session| bounded_id("sid_", session.as_str()));
+    let mut headers = Vec::new();
+    match backend {
+        Backend::Codex => {
+            headers.push(("originator", "hermes".to_owned()));
+            if let Some(session) = session {
+                headers.push(("session_id", session.clone()));
+                headers.push(("x-client-request-id", session));
+            }
+        }
+        Backend::Xai => headers.extend(session.map(|session| ("x-grok-conv-id", session))),
+        Backend::GitHub | Backend::Other => {}
+    }
+    if target.provider.has(Quirk::CopilotHeaders) || target.host_is("githubcopilot.com") {
+        headers.push(("openai-intent", "conversation-edits".to_owned()));
+        headers.push(("x-initiator", initiator(request).to_owned()));
+        if shows_images(request) {
+            headers.push(("copilot-vision-request", "true".to_owned()));
+        }
+    }
+    headers
+}
+
+/// A turn is the person's until the first tool has run.
+fn initiator(request: &Request) -> &'static str {
+    match request.messages.last().map(|message| message.role()) {
+        Some(Role::Tool | Role::Assistant) => "agent",
+        _ => "user",
+    }
+}
+
+fn shows_images(request: &Request) -> bool {
+    let has_image = |content: &Content| match content {
+        Content::Text(_) => false,
+        Content::Parts(parts) => parts.iter().any(|part| matches!(part.view(), PartView::Image { .. })),
+    };
+    !request.concedes(Concession::Images)
+        && request.messages.iter().any(|message| message.content().is_some_and(has_image))
+}

@@ -1,0 +1,31 @@
+//! `cargo xtask bench`: what the program costs, measured beside a baseline in the same run.
+//!
+//! Numbers are printed as ratios too, because a ratio survives a change of machine. Nothing here is a test: no number
+//! fails a build.
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    clippy::expect_used,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a tool for engineers: it prints, and it may stop at the first surprise"
+)]
+
+mod decode;
+mod program;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match std::env::args().nth(1).as_deref() {
+        Some("bench") => {
+            decode::run();
+            program::run();
+            ExitCode::SUCCESS
+        }
+        _ => {
+            eprintln!("usage: cargo xtask bench");
+            ExitCode::from(2)
+        }
+    }
+}
