@@ -261,7 +261,7 @@ async fn a_missing_program_or_folder_is_told_with_the_next_step() {
     let missing = Fault {
         code: Some("missing_copilot_cli".into()),
         ..Fault::new(
-            FaultKind::Unreachable,
+            FaultKind::NotConfigured,
             "the program `no-such-copilot` was not found; install the GitHub Copilot CLI \
              (https://github.com/github/copilot-cli), or name it in HERMES_COPILOT_ACP_COMMAND",
         )
@@ -271,7 +271,7 @@ async fn a_missing_program_or_folder_is_told_with_the_next_step() {
     let nowhere = folder.path().join("nowhere");
     let message = format!("`sh` cannot be started in {}: there is no such folder", nowhere.display());
     let misplaced = ProcessCommand { program: "/bin/sh".into(), cwd: nowhere, ..command };
-    assert_eq!(ask(misplaced).await, [Err(Fault::new(FaultKind::BadRequest, message))]);
+    assert_eq!(ask(misplaced).await, [Err(Fault::new(FaultKind::NotConfigured, message))]);
 }
 
 #[tokio::test]

@@ -193,13 +193,13 @@ fn not_started(command: &ProcessCommand, error: &io::Error) -> Fault {
     let name = command.name();
     if !command.cwd.is_dir() {
         let message = format!("`{name}` cannot be started in {}: there is no such folder", command.cwd.display());
-        return Fault::new(FaultKind::BadRequest, message);
+        return Fault::new(FaultKind::NotConfigured, message);
     }
     match error.kind() {
         io::ErrorKind::NotFound => Fault {
             code: Some("missing_copilot_cli".into()),
             ..Fault::new(
-                FaultKind::Unreachable,
+                FaultKind::NotConfigured,
                 format!(
                     "the program `{name}` was not found; install the GitHub Copilot CLI \
                      (https://github.com/github/copilot-cli), or name it in HERMES_COPILOT_ACP_COMMAND"
@@ -207,7 +207,7 @@ fn not_started(command: &ProcessCommand, error: &io::Error) -> Fault {
             )
         },
         _ => Fault::new(
-            FaultKind::Unreachable,
+            FaultKind::NotConfigured,
             format!("`{name}` cannot be started: {error}; check HERMES_COPILOT_ACP_COMMAND"),
         ),
     }
