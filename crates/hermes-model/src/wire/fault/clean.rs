@@ -40,7 +40,7 @@ const LONGEST_PIECE: usize = 32;
 const PUBLIC_PREFIXES: [&str; 3] = ["req_", "resp_", "msg_"];
 
 /// One line of plain text: white space collapsed, secrets taken out.
-pub(super) fn sentence(text: &str) -> String {
+pub(crate) fn sentence(text: &str) -> String {
     let plain: String = clip(text, LONGEST_TEXT).chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     let mut out = String::with_capacity(plain.len());
     let mut after_bearer = false;

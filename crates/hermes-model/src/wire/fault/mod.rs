@@ -14,6 +14,7 @@ mod wait;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use clean::sentence;
 pub use wait::retry_after;
 
 use hermes_types::{Fault, FaultKind, clip};
