@@ -55,7 +55,8 @@ impl App {
         let auth = AuthContext::new(paths, endpoints, transport.clone(), clock.clone(), github);
         let now = Timestamp::try_from(clock.now()).unwrap_or(Timestamp::UNIX_EPOCH);
         let seed = u64::try_from(now.as_nanosecond() & i128::from(u64::MAX)).unwrap_or_default();
-        let knowledge = Knowledge::new(config, environment.for_resolver(), logins, now, seed);
+        let cwd = std::env::current_dir().unwrap_or_else(|_| "/".into());
+        let knowledge = Knowledge::new(config, environment.for_resolver(), logins, cwd, now, seed);
         Ok(Self {
             home,
             environment,

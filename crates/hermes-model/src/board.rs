@@ -6,6 +6,7 @@
 
 use crate::auth::provider_id::CODEX;
 use crate::auth::{AuthContext, AuthType, Logins, Need, Renewal, Renewed, pool, renew};
+use crate::process::{ProcessModel, TcpAddress, launch};
 use crate::provider::AuthKind;
 use crate::resolve::{self, Ask, Credential, Env, Known, ModelConfig, ResolveError, Runtime, Stored, StoredCredential};
 use crate::secret::Secret;
@@ -14,16 +15,23 @@ use crate::voice::{Endpoint, Voice};
 use crate::wire::Login;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use hermes_core::ports::{Model, Switchboard};
+use hermes_core::ports::{Card, Model, Switchboard};
 use hermes_types::{Fault, FaultKind};
 use jiff::Timestamp;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// An agent program may work on its answer for this long.
+const EXTERNAL_LIMIT: Duration = Duration::from_secs(900);
 
 /// Everything known about the person's machine, read once.
 pub struct Knowledge {
     pub config: ModelConfig,
     pub env: Env,
     pub logins: Logins,
+    /// Where programs are started.
+    pub cwd: PathBuf,
     stored: Stored,
 }
 
@@ -43,9 +51,9 @@ struct Place {
 
 impl Knowledge {
     /// `seed` decides between credentials where the strategy leaves it to chance.
-    pub fn new(config: ModelConfig, env: Env, logins: Logins, now: Timestamp, seed: u64) -> Self {
+    pub fn new(config: ModelConfig, env: Env, logins: Logins, cwd: PathBuf, now: Timestamp, seed: u64) -> Self {
         let stored = stored(&config, &logins, now, seed);
-        Self { config, env, logins, stored }
+        Self { config, env, logins, cwd, stored }
     }
 
     pub fn known(&self) -> Known<'_> {
@@ -87,8 +95,21 @@ impl Board {
             let message = format!("the fallback {} is the same as the first choice", runtime.model);
             return Err(Fault::new(FaultKind::NotConfigured, message));
         }
+        if runtime.provider.auth == AuthKind::ExternalProcess {
+            return self.external(&runtime).map(Some);
+        }
         let runtime = self.preflight(runtime).await?;
         Ok(Some(self.take(place, runtime)))
+    }
+
+    /// A model behind a program of its own. It has its own login, so there is nothing to renew or rotate.
+    fn external(&self, runtime: &Runtime) -> Result<Arc<dyn Model>, Fault> {
+        let card = Card { give_up_after: EXTERNAL_LIMIT, ..Endpoint::of(runtime).card };
+        let cwd = self.knowledge.cwd.clone();
+        Ok(Arc::new(match TcpAddress::of(&runtime.base_url) {
+            Some(address) => ProcessModel::at(card, address, cwd),
+            None => ProcessModel::new(card, launch::copilot(&self.knowledge.env, cwd)?),
+        }))
     }
 
     fn is_primary(&self, runtime: &Runtime) -> bool {
@@ -100,7 +121,7 @@ impl Board {
     async fn preflight(&self, runtime: Runtime) -> Result<Runtime, Fault> {
         let Some(renewal) = runtime.credential.renewal.clone() else { return Ok(runtime) };
         let now = self.now();
-        let ends_within = |skew: std::time::Duration| {
+        let ends_within = |skew: Duration| {
             let horizon = u64::try_from(now.as_second()).unwrap_or(0) + skew.as_secs();
             runtime.credential.expires_at.is_some_and(|end| end <= horizon)
         };
@@ -111,7 +132,7 @@ impl Board {
         }
         match renew(renewal, Need::Expiring, self.auth.clone()).await {
             Ok(renewed) => Ok(with_secret(runtime, renewed)),
-            Err(_) if !exchanged && !ends_within(std::time::Duration::ZERO) => Ok(runtime),
+            Err(_) if !exchanged && !ends_within(Duration::ZERO) => Ok(runtime),
             Err(error) => Err(error.fault()),
         }
     }

@@ -5,6 +5,7 @@
 //! Dropping the stream ends the program and everything it started.
 
 mod calls;
+pub mod launch;
 mod link;
 mod prompt;
 mod rpc;

@@ -31,6 +31,11 @@ impl Env {
         self.values(name).find_map(Secret::usable)
     }
 
+    /// What the process was started with.
+    pub fn process(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.process.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
     fn values(&self, name: &str) -> impl Iterator<Item = &str> {
         [self.dotenv.get(name), self.process.get(name)].into_iter().flatten().map(String::as_str)
     }
