@@ -103,9 +103,9 @@ fn stream(mode: ApiMode) -> Vec<u8> {
     match mode {
         ApiMode::ChatCompletions => {
             for n in 0..EVENTS {
-                event("", chat_chunk(json!({"content": format!(" token{n}")}), Value::Null));
+                event("", chat_chunk(&json!({"content": format!(" token{n}")}), &Value::Null));
             }
-            event("", chat_chunk(json!({}), json!("stop")));
+            event("", chat_chunk(&json!({}), &json!("stop")));
         }
         ApiMode::CodexResponses => {
             let created = json!({"type": "response.created", "response": {"id": "r", "status": "in_progress"}});
@@ -141,13 +141,13 @@ fn stream(mode: ApiMode) -> Vec<u8> {
     text.into_bytes()
 }
 
-fn chat_chunk(delta: Value, finish: Value) -> Value {
+fn chat_chunk(delta: &Value, finish: &Value) -> Value {
     json!({"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1_767_323_045, "model": "m",
         "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]})
 }
 
 fn big_event() -> Vec<u8> {
     let text = "word ".repeat(2 << 20);
-    let whole = chat_chunk(json!({"content": text}), Value::Null);
-    format!("data: {whole}\n\ndata: {}\n\n", chat_chunk(json!({}), json!("stop"))).into_bytes()
+    let whole = chat_chunk(&json!({"content": text}), &Value::Null);
+    format!("data: {whole}\n\ndata: {}\n\n", chat_chunk(&json!({}), &json!("stop"))).into_bytes()
 }

@@ -65,21 +65,21 @@ impl Screen {
     }
 
     /// Prints how the turn ended, and says it in the exit code.
-    pub fn finish(&self, result: Result<Reply, Fault>) -> ExitCode {
-        let outcome = Outcome::of(&result);
+    pub fn finish(&self, result: &Result<Reply, Fault>) -> ExitCode {
+        let outcome = Outcome::of(result);
         self.clear_status();
         match self.show.format {
-            OutputFormat::Text => self.finish_text(&result, outcome),
-            OutputFormat::Json => self.line(&self.report(&result, outcome, "result").to_string()),
+            OutputFormat::Text => self.finish_text(result, outcome),
+            OutputFormat::Json => self.line(&self.report(result, outcome, "result").to_string()),
             OutputFormat::StreamJson => {
-                let event = match &result {
+                let event = match result {
                     Ok(reply) => Event::answer(reply),
                     Err(fault) => Event::Failed { kind: fault.kind, message: fault.message.clone() },
                 };
                 self.line(&serde_json::to_string(&event).unwrap_or_default());
             }
         }
-        if let Err(error) = self.write_usage(&result, outcome) {
+        if let Err(error) = self.write_usage(result, outcome) {
             self.complain(&error);
             return ExitCode::from(EXIT_FAILED);
         }

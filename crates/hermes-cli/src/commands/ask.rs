@@ -47,12 +47,12 @@ pub async fn run(question: Question, profile: Option<&str>) -> ExitCode {
         usage_file: question.asking.usage_file.clone(),
     });
     match turn(&question, profile, session, &screen).await {
-        Ok(result) => screen.finish(result),
+        Ok(result) => screen.finish(&result),
         Err(trouble) if question.asking.output_format == OutputFormat::Text || trouble.exit() == Exit::Usage => {
             screen.complain(&trouble.to_string());
             trouble.exit().into()
         }
-        Err(trouble) => screen.finish(Err(Fault::new(FaultKind::NotConfigured, trouble.to_string()))),
+        Err(trouble) => screen.finish(&Err(Fault::new(FaultKind::NotConfigured, trouble.to_string()))),
     }
 }
 

@@ -56,7 +56,7 @@ pub async fn run(asking: Asking) -> ExitCode {
     let manner = Manner { retries: 3, live: screen.is_live(), seed: 1 };
     let request = Request::new("demo", [Message::user(QUESTION)]);
     let result = ask(request, &mut Line::default(), manner, &ports, &Stop::new()).await;
-    screen.finish(result)
+    screen.finish(&result)
 }
 
 struct DemoBoard {
