@@ -3,6 +3,7 @@
 //! Redirects are followed by hand, at most a few, and only to origins that every secret of the call is bound to. Answers
 //! are handed on as they arrive. There is no retry here: a second send is a decision, and decisions are made in one place.
 
+use crate::resolve::is_local;
 use crate::secret::{BoundSecret, WrongOrigin};
 use crate::transport::{Answer, Call, Method, Transport};
 use crate::wire::AuthHeader;
@@ -12,11 +13,10 @@ use hermes_types::{Fault, FaultKind};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use std::error::Error;
 use std::io;
-use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-use url::{Host, Url};
+use url::Url;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const MOST_REDIRECTS: usize = 3;
@@ -253,16 +253,4 @@ fn chain(error: &dyn Error) -> String {
 /// Scheme, host and port: enough to name an endpoint without showing a path or query that may hold a secret.
 fn origin(url: &Url) -> String {
     crate::secret::Origin::of(url).to_string()
-}
-
-/// Loopback, private and link-local addresses, and names that only make sense on this network.
-pub fn is_local(url: &Url) -> bool {
-    match url.host() {
-        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost") || name.ends_with(".local"),
-        Some(Host::Ipv4(ip)) => ip.is_loopback() || ip.is_private() || ip.is_link_local() || ip.is_unspecified(),
-        Some(Host::Ipv6(ip)) => {
-            ip.is_loopback() || ip.is_unique_local() || ip.is_unicast_link_local() || IpAddr::V6(ip).is_unspecified()
-        }
-        None => false,
-    }
 }

@@ -12,7 +12,7 @@ use hermes_types::Fault;
 use url::Url;
 
 /// A request about to be sent.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Call {
     pub method: Method,
     pub url: Url,
@@ -74,6 +74,18 @@ impl Answer {
             }
         }
         Ok(whole)
+    }
+}
+
+/// Without the body: on the way to a token endpoint it holds secrets.
+impl std::fmt::Debug for Call {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let size = format_args!("{} bytes", self.body.len());
+        f.debug_struct("Call")
+            .field("method", &self.method)
+            .field("url", &self.url.as_str())
+            .field("body", &size)
+            .finish()
     }
 }
 

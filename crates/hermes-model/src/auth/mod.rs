@@ -27,7 +27,6 @@ pub mod pool;
 #[cfg(test)]
 mod rehearsal;
 mod renew;
-pub mod reset;
 mod row;
 mod snapshot;
 mod source;
@@ -52,7 +51,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Who we say we are to every login server. Never the name of another program.
-pub const USER_AGENT: &str = concat!("hermes/", env!("CARGO_PKG_VERSION"));
+pub use crate::http::USER_AGENT;
 
 const ANTHROPIC_FILE: &str = ".anthropic_oauth.json";
 

@@ -10,6 +10,7 @@ pub mod chat;
 pub mod fault;
 mod json;
 pub mod responses;
+mod schema;
 pub mod sse;
 
 use crate::provider::Provider;
@@ -134,6 +135,11 @@ impl Target {
     /// True when the endpoint's host is `host` or below it.
     pub fn host_is(&self, host: &str) -> bool {
         crate::secret::host_matches(&self.base_url, host)
+    }
+
+    /// What the vendor wants in every request, whatever the protocol.
+    pub fn vendor_headers(&self) -> Vec<(&'static str, String)> {
+        self.provider.headers.iter().map(|(name, value)| (*name, (*value).to_owned())).collect()
     }
 
     /// `base_url` with more path segments behind it (`chat/completions`).

@@ -4,13 +4,17 @@ use super::super::{Encoded, Target};
 use super::effort::Thinking;
 use super::endpoint::{self, Extras, Vendor};
 use super::model::{self, Generation};
-use super::schema::{self, Patterns, Tool};
 use super::translate::{self, Accepts, Side, Turn};
 use super::{arrange, blocks};
 use crate::provider::Quirk;
+use crate::provider::names::is_family;
+use crate::wire::schema::{self, Dialect};
 use hermes_types::{Concession, Object, Request, ToolChoice};
-use serde::ser::{Serialize, SerializeMap, SerializeStruct, Serializer};
+use serde::Serialize;
+use serde::ser::{SerializeMap, SerializeStruct, Serializer};
 use serde_json::{Value, json};
+use std::borrow::Cow;
+use std::collections::HashSet;
 
 /// A request in the Messages protocol, as `target` wants it.
 pub fn encode(request: &Request, target: &Target) -> Encoded {
@@ -134,8 +138,26 @@ fn tools(request: &Request) -> Vec<Tool<'_>> {
     if request.tool_choice == ToolChoice::Forbidden {
         return Vec::new();
     }
-    let conceded = request.concedes(Concession::SchemaPatterns);
-    schema::tools(&request.tools, if conceded { Patterns::LeftOut } else { Patterns::Kept })
+    let patterns = !request.concedes(Concession::SchemaPatterns);
+    let is_moonshot = is_family(&request.model, "kimi") || is_family(&request.model, "moonshot");
+    let dialect = if is_moonshot { Dialect::Moonshot } else { Dialect::Anthropic };
+    let mut seen = HashSet::new();
+    // Of two tools with one name the first holds.
+    let fresh = request.tools.iter().filter(|tool| seen.insert(tool.name.as_str()));
+    fresh
+        .map(|tool| Tool {
+            name: &tool.name,
+            description: &tool.description,
+            input_schema: schema::adapt(&tool.parameters, dialect, patterns),
+        })
+        .collect()
+}
+
+#[derive(Serialize)]
+struct Tool<'a> {
+    name: &'a str,
+    description: &'a str,
+    input_schema: Cow<'a, Value>,
 }
 
 fn tool_choice(request: &Request) -> Option<Value> {

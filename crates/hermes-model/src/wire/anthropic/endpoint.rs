@@ -97,7 +97,9 @@ pub(super) fn headers(target: &Target, vendor: Vendor, extras: Extras) -> Vec<(&
         (FAST, extras.fast),
     ];
     let betas: Vec<&str> = betas.into_iter().filter(|(_, sent)| *sent).map(|(name, _)| name).collect();
-    vec![("anthropic-version", VERSION.to_owned()), ("anthropic-beta", betas.join(","))]
+    let mut headers = vec![("anthropic-version", VERSION.to_owned()), ("anthropic-beta", betas.join(","))];
+    headers.extend(target.vendor_headers());
+    headers
 }
 
 pub(super) fn auth(target: &Target, vendor: Vendor) -> AuthHeader {

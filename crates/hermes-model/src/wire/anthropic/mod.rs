@@ -17,7 +17,6 @@ mod effort;
 mod encode;
 mod endpoint;
 mod model;
-mod schema;
 mod thinking;
 mod translate;
 

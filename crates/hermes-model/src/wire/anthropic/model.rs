@@ -1,30 +1,13 @@
 //! What a model's name tells: how to write it, how much it can say, which generation of Claude it is.
 
+use crate::provider::context::output_ceiling;
 use crate::provider::{Provider, Quirk};
 use std::borrow::Cow;
 
 /// Vendors that list Claude models with a dot in the version.
 const DOTTED: [&str; 3] = ["alibaba", "alibaba-coding-plan", "opencode-go"];
 
-/// Output ceilings by a piece of the name (dots as hyphens). The longest piece found holds.
-const CEILINGS: [(&str, u32); 16] = [
-    ("fable", 128_000),
-    ("sonnet-5", 128_000),
-    ("opus-4-8", 128_000),
-    ("opus-4-7", 128_000),
-    ("opus-4-6", 128_000),
-    ("sonnet-4-6", 64_000),
-    ("opus-4-5", 64_000),
-    ("sonnet-4-5", 64_000),
-    ("haiku-4-5", 64_000),
-    ("opus-4", 32_000),
-    ("sonnet-4", 64_000),
-    ("claude-3-7", 128_000),
-    ("claude-3-5", 8_192),
-    ("claude-3", 4_096),
-    ("minimax", 131_072),
-    ("qwen3", 65_536),
-];
+/// What a model nobody has heard of yet may write.
 const CEILING_OF_THE_UNKNOWN: u32 = 128_000;
 
 /// How the settings of a request depend on the model.
@@ -54,9 +37,7 @@ pub(super) fn wire_name<'a>(model: &'a str, provider: &Provider) -> Cow<'a, str>
 
 /// The most tokens the model can write in one answer.
 pub(super) fn ceiling(model: &str) -> u32 {
-    let name = hyphenated(model);
-    let known = CEILINGS.iter().filter(|(piece, _)| name.contains(piece)).max_by_key(|(piece, _)| piece.len());
-    known.map_or(CEILING_OF_THE_UNKNOWN, |(_, tokens)| *tokens)
+    output_ceiling(model).unwrap_or(CEILING_OF_THE_UNKNOWN)
 }
 
 pub(super) fn generation(model: &str) -> Generation {

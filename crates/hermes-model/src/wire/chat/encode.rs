@@ -1,10 +1,11 @@
 //! The body, the headers and the address of a call.
 
 use super::message::{Rules, WireMessage};
-use super::{reasoning, schema};
+use super::reasoning;
 use crate::provider::Quirk;
 use crate::provider::context::default_output_cap;
-use crate::provider::names::{bare, wire_name};
+use crate::provider::names::{bare, is_family, wire_name};
+use crate::wire::schema::{self, Dialect};
 use crate::wire::{AuthHeader, Encoded, Target};
 use hermes_types::{Concession, Content, Message, PartView, Request, Role, ToolChoice, ToolDefinition};
 use serde::ser::{Serialize, SerializeSeq, Serializer};
@@ -20,7 +21,10 @@ pub fn encode(request: &Request, target: &Target) -> Encoded {
     let mut body = Body(Vec::with_capacity(16));
     body.set("model", json!(model));
     if !request.tools.is_empty() {
-        let tools = Tools { tools: &request.tools, cleaning: schema::Cleaning::of(request, &model) };
+        let is_moonshot = is_family(&model, "kimi") || is_family(&model, "moonshot");
+        let dialect = if is_moonshot { Dialect::Moonshot } else { Dialect::Whole };
+        let patterns = !request.concedes(Concession::SchemaPatterns);
+        let tools = Tools { tools: &request.tools, dialect, patterns };
         body.put("tools", Field::Tools(tools));
     }
     body.put("messages", Field::Messages(Messages { messages: &request.messages, rules: &rules }));
@@ -87,8 +91,7 @@ fn identity(body: &mut Body<'_>, request: &Request, target: &Target) {
 }
 
 fn headers(request: &Request, target: &Target, model: &str) -> Vec<(&'static str, String)> {
-    let mut headers: Vec<(&'static str, String)> =
-        target.provider.headers.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
+    let mut headers: Vec<(&'static str, String)> = target.vendor_headers();
     let is_routed_grok = ["x-ai/grok-", "xai/grok-"].iter().any(|prefix| model.starts_with(prefix));
     if target.provider.has(Quirk::SessionInBody)
         && is_routed_grok
@@ -143,7 +146,9 @@ struct Messages<'a> {
 
 struct Tools<'a> {
     tools: &'a [ToolDefinition],
-    cleaning: schema::Cleaning,
+    dialect: Dialect,
+    /// `pattern` and `format` may stay.
+    patterns: bool,
 }
 
 impl<'a> Body<'a> {
@@ -203,7 +208,7 @@ impl Serialize for Tools<'_> {
         }
         let mut list = serializer.serialize_seq(Some(self.tools.len()))?;
         for tool in self.tools {
-            let parameters = self.cleaning.apply(&tool.parameters);
+            let parameters = schema::adapt(&tool.parameters, self.dialect, self.patterns);
             let function = WireFunction { name: &tool.name, description: &tool.description, parameters: &parameters };
             list.serialize_element(&Wire { r#type: "function", function })?;
         }

@@ -14,7 +14,6 @@ mod details;
 mod encode;
 mod message;
 mod reasoning;
-mod schema;
 mod think;
 mod usage;
 

@@ -158,7 +158,7 @@ fn cache_key(request: &Request, backend: Backend, system: &str, definitions: &[V
 
 fn headers(request: &Request, target: &Target, backend: Backend) -> Vec<(&'static str, String)> {
     let session = request.session.as_ref().map(|session| bounded_id("sid_", session.as_str()));
-    let mut headers = Vec::new();
+    let mut headers = target.vendor_headers();
     match backend {
         Backend::Codex => {
             headers.push(("originator", "hermes".to_owned()));

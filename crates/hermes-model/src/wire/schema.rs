@@ -1,0 +1,185 @@
+//! Tool schemas for servers that understand less of JSON Schema than they should.
+//!
+//! Schemas come from our own tools and from foreign MCP servers. They are sent as they are unless the receiver is known
+//! to refuse them; then a copy is rewritten, the same way every time.
+
+use hermes_types::Object;
+use serde_json::{Value, json};
+use std::borrow::Cow;
+
+/// Keywords whose value is one schema or a list of schemas.
+const NESTED: [&str; 13] = [
+    "items",
+    "prefixItems",
+    "additionalProperties",
+    "contains",
+    "propertyNames",
+    "not",
+    "if",
+    "then",
+    "else",
+    "anyOf",
+    "oneOf",
+    "allOf",
+    "unevaluatedProperties",
+];
+/// Keywords whose value maps names to schemas. The names are data: a property called `pattern` is no pattern.
+const NAMED: [&str; 5] = ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"];
+const UNIONS: [&str; 3] = ["anyOf", "oneOf", "allOf"];
+
+/// What the receiver can digest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Dialect {
+    /// Everything.
+    Whole,
+    /// An object at the root, no union there, no `null` alternatives anywhere.
+    Anthropic,
+    /// A plain object at the root, a reference stands alone, types inside the branches of a union, and everything else
+    /// has exactly one type.
+    Moonshot,
+    /// No patterns, and no `enum` with a `/` in a value.
+    Xai,
+}
+
+/// The schema as the receiver wants it. `patterns` tells whether `pattern` and `format` may stay.
+pub(super) fn adapt(schema: &Value, dialect: Dialect, patterns: bool) -> Cow<'_, Value> {
+    let patterns = patterns && dialect != Dialect::Xai;
+    if dialect == Dialect::Whole && patterns {
+        return Cow::Borrowed(schema);
+    }
+    let mut schema = schema.clone();
+    if !patterns {
+        each(&mut schema, &drop_patterns);
+    }
+    match dialect {
+        Dialect::Whole => {}
+        Dialect::Anthropic => {
+            each(&mut schema, &drop_null);
+            settle_root(&mut schema);
+        }
+        Dialect::Moonshot => {
+            each(&mut schema, &moonshot);
+            settle_root(&mut schema);
+        }
+        Dialect::Xai => each(&mut schema, &drop_slashed_enum),
+    }
+    Cow::Owned(schema)
+}
+
+/// Hands every schema inside this one to `change`, the outer ones first.
+fn each(schema: &mut Value, change: &impl Fn(&mut Object)) {
+    let Value::Object(node) = schema else { return };
+    change(node);
+    for key in NESTED {
+        match node.get_mut(key) {
+            Some(Value::Array(list)) => list.iter_mut().for_each(|inner| each(inner, change)),
+            Some(inner) => each(inner, change),
+            None => {}
+        }
+    }
+    for key in NAMED {
+        if let Some(Value::Object(named)) = node.get_mut(key) {
+            named.values_mut().for_each(|inner| each(inner, change));
+        }
+    }
+}
+
+fn drop_patterns(node: &mut Object) {
+    node.shift_remove("pattern");
+    node.shift_remove("format");
+}
+
+fn drop_slashed_enum(node: &mut Object) {
+    let values = node.get("enum").and_then(Value::as_array).into_iter().flatten();
+    if values.filter_map(Value::as_str).any(|text| text.contains('/')) {
+        node.shift_remove("enum");
+    }
+}
+
+/// The root of a tool's parameters is an object with properties; a union there is refused.
+fn settle_root(schema: &mut Value) {
+    if !schema.is_object() {
+        *schema = json!({});
+    }
+    let Value::Object(root) = schema else { return };
+    let has_union = UNIONS.iter().any(|key| root.contains_key(*key));
+    root.retain(|key, _| !UNIONS.contains(&key.as_str()));
+    if has_union || !root.contains_key("type") {
+        root.insert("type".into(), json!("object"));
+    }
+    if !root.get("properties").is_some_and(Value::is_object) {
+        root.insert("properties".into(), json!({}));
+    }
+}
+
+/// "X or null" says no more than X to a model that may leave the field out.
+fn drop_null(node: &mut Object) {
+    if let Some(Value::Array(types)) = node.get_mut("type") {
+        types.retain(|kind| kind != "null");
+        if let [only] = types.as_mut_slice() {
+            let only = only.take();
+            node.insert("type".into(), only);
+        }
+    }
+    for union in ["anyOf", "oneOf"] {
+        let Some(Value::Array(options)) = node.get_mut(union) else { continue };
+        let before = options.len();
+        options.retain(|option| option.get("type").is_none_or(|kind| kind != "null"));
+        if options.len() < before
+            && let [Value::Object(only)] = options.as_mut_slice()
+        {
+            let only = std::mem::take(only);
+            node.shift_remove(union);
+            for (key, value) in only {
+                node.entry(key).or_insert(value);
+            }
+        }
+    }
+}
+
+fn moonshot(node: &mut Object) {
+    if let Some(reference) = node.shift_remove("$ref") {
+        node.clear();
+        node.insert("$ref".into(), reference);
+        return;
+    }
+    node.shift_remove("nullable");
+    drop_null(node);
+    if let Some(Value::Array(types)) = node.get("type") {
+        let first = types.first().cloned().unwrap_or_else(|| json!("string"));
+        node.insert("type".into(), first);
+    }
+    if let Some(Value::Array(values)) = node.get_mut("enum") {
+        values.retain(|value| !value.is_null());
+    }
+    match UNIONS.iter().find(|key| node.get(**key).is_some_and(Value::is_array)) {
+        Some(union) => push_type_into_branches(node, union),
+        None => give_type(node),
+    }
+}
+
+fn push_type_into_branches(node: &mut Object, union: &str) {
+    let Some(kind) = node.shift_remove("type") else { return };
+    let Some(Value::Array(branches)) = node.get_mut(union) else { return };
+    for branch in branches.iter_mut().filter_map(Value::as_object_mut) {
+        branch.entry("type").or_insert_with(|| kind.clone());
+    }
+}
+
+fn give_type(node: &mut Object) {
+    if node.contains_key("type") {
+        return;
+    }
+    let kind = if node.contains_key("properties") {
+        "object"
+    } else if node.contains_key("items") {
+        "array"
+    } else {
+        match node.get("enum").and_then(Value::as_array).and_then(|values| values.first()) {
+            Some(Value::Number(_)) => "number",
+            Some(Value::Bool(_)) => "boolean",
+            _ => "string",
+        }
+    };
+    node.insert("type".into(), json!(kind));
+}
