@@ -109,7 +109,12 @@ async fn attempt(
     stop: &Stop,
 ) -> Result<Reply, Fault> {
     let card = model.card();
-    let limits = Limits { stale_after: model.stale_after(&request), give_up_after: card.give_up_after };
+    let stale_after = model.stale_after(&request);
+    let limits = Limits {
+        first_byte_after: card.first_byte_after.unwrap_or(stale_after),
+        stale_after,
+        give_up_after: card.give_up_after,
+    };
     let mut deltas = std::pin::pin!(watch(model.stream(request), limits, ports.clock, ports.listener));
     let mut shown = false;
     loop {

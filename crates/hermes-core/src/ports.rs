@@ -28,6 +28,8 @@ pub struct Card {
     pub context_window: u64,
     /// After this long without a byte the stream counts as dead.
     pub stale_after: Duration,
+    /// The same for the first byte, for backends that sometimes never send one.
+    pub first_byte_after: Option<Duration>,
     /// No single attempt takes longer than this.
     pub give_up_after: Duration,
 }

@@ -15,7 +15,9 @@ const NOTICE_EVERY: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Limits {
-    /// Longest silence.
+    /// Longest silence before the first byte.
+    pub(crate) first_byte_after: Duration,
+    /// Longest silence after it.
     pub(crate) stale_after: Duration,
     /// Longest attempt.
     pub(crate) give_up_after: Duration,
@@ -31,6 +33,7 @@ pub(crate) fn watch<'a>(
     let state = Watch {
         deltas: Box::pin(deltas),
         overall: clock.alarm(limits.give_up_after),
+        silence: limits.first_byte_after,
         limits,
         clock,
         listener,
@@ -41,6 +44,7 @@ pub(crate) fn watch<'a>(
             return None;
         }
         let next = watch.next().await?;
+        watch.silence = watch.limits.stale_after;
         watch.done = next.is_err();
         Some((next, watch))
     })
@@ -50,6 +54,8 @@ struct Watch<'a, S> {
     deltas: std::pin::Pin<Box<S>>,
     overall: BoxFuture<'static, ()>,
     limits: Limits,
+    /// The silence tolerated now.
+    silence: Duration,
     clock: &'a dyn Clock,
     listener: &'a dyn Listener,
     done: bool,
@@ -62,7 +68,7 @@ impl<S: Stream<Item = Result<Delta, Fault>> + Send> Watch<'_, S> {
             return ready;
         }
         let silent_since = self.clock.elapsed();
-        let mut stale = self.clock.alarm(self.limits.stale_after);
+        let mut stale = self.clock.alarm(self.silence);
         let mut due = FIRST_NOTICE;
         loop {
             let mut reminder = self.clock.alarm(due);
@@ -70,7 +76,7 @@ impl<S: Stream<Item = Result<Delta, Fault>> + Send> Watch<'_, S> {
                 biased;
                 delta = self.deltas.next() => return delta,
                 () = &mut stale => {
-                    let seconds = self.limits.stale_after.as_secs();
+                    let seconds = self.silence.as_secs();
                     return Some(Err(Fault::new(FaultKind::Stalled, format!("no data for {seconds} s"))));
                 }
                 () = &mut self.overall => {

@@ -100,6 +100,7 @@ impl Board {
                 model: format!("{}-model", place.provider),
                 context_window: 8192,
                 stale_after: Duration::from_secs(180),
+                first_byte_after: None,
                 give_up_after: Duration::from_secs(1800),
             },
             turns: place.turns.clone(),

@@ -47,6 +47,7 @@ impl Endpoint {
                 model: runtime.model.clone(),
                 context_window: runtime.limits.context_window,
                 stale_after: runtime.limits.stale.after(0),
+                first_byte_after: runtime.limits.first_byte_timeout,
                 give_up_after: runtime.limits.request_timeout,
             },
         }

@@ -96,6 +96,7 @@ fn endpoint() -> Result<Endpoint, Fault> {
             model: "scripted".into(),
             context_window: 8192,
             stale_after: Duration::from_secs(30),
+            first_byte_after: None,
             give_up_after: Duration::from_secs(60),
         },
     })

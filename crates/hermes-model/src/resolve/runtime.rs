@@ -50,7 +50,7 @@ pub struct Limits {
     pub max_output_tokens: Option<u32>,
     pub stale: Staleness,
     pub request_timeout: Duration,
-    pub connect_timeout: Duration,
+    /// How long to wait for the first byte, where a backend is known to hang without sending one.
     pub first_byte_timeout: Option<Duration>,
 }
 
@@ -216,7 +216,6 @@ fn limits(
         max_output_tokens,
         stale: timeouts::staleness(row, entry, base_url, model, known.config, known.env),
         request_timeout,
-        connect_timeout: timeouts::connect_timeout(request_timeout),
         first_byte_timeout: timeouts::first_byte_timeout(row, known.env),
     }
 }

@@ -11,7 +11,6 @@ use std::time::Duration;
 use url::Url;
 
 const REQUEST: Duration = Duration::from_secs(1800);
-const CONNECT: Duration = Duration::from_secs(30);
 const STALE: Duration = Duration::from_secs(180);
 const LOCAL_STALE: Duration = Duration::from_secs(900);
 const FIRST_BYTE_CODEX: Duration = Duration::from_secs(120);
@@ -96,11 +95,6 @@ pub(super) fn request_timeout(entry: Option<&Entry>, model: &str, env: &Env) -> 
         .or_else(|| entry.and_then(|entry| entry.request_timeout))
         .or_else(|| seconds(env, "HERMES_API_TIMEOUT"))
         .unwrap_or(REQUEST)
-}
-
-/// How long a connection may take to open; never longer than the request itself.
-pub(super) fn connect_timeout(request_timeout: Duration) -> Duration {
-    CONNECT.min(request_timeout)
 }
 
 /// How long to wait for the first byte, where a backend is known to hang without sending one.
