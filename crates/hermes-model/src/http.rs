@@ -38,9 +38,15 @@ pub struct HttpTransport {
 #[derive(Debug, Default)]
 struct Clients {
     options: HttpOptions,
-    /// Plain HTTP, without certificates.
-    plain: OnceLock<reqwest::Client>,
-    tls: OnceLock<reqwest::Client>,
+    plain: Slots,
+    tls: Slots,
+}
+
+/// A proxy is for the world outside: what is said to a server on this network never passes through one.
+#[derive(Debug, Default)]
+struct Slots {
+    local: OnceLock<reqwest::Client>,
+    remote: OnceLock<reqwest::Client>,
 }
 
 impl HttpTransport {
@@ -70,11 +76,13 @@ impl Transport for HttpTransport {
 
 impl Clients {
     fn for_url(&self, url: &Url) -> Result<&reqwest::Client, Fault> {
-        let (slot, plain) = if url.scheme() == "http" { (&self.plain, true) } else { (&self.tls, false) };
+        let (plain, local) = (url.scheme() == "http", is_local(url));
+        let slots = if plain { &self.plain } else { &self.tls };
+        let slot = if local { &slots.local } else { &slots.remote };
         if let Some(client) = slot.get() {
             return Ok(client);
         }
-        let client = self.build(plain, is_local(url))?;
+        let client = self.build(plain, local)?;
         Ok(slot.get_or_init(|| client))
     }
 
@@ -85,6 +93,7 @@ impl Clients {
             .tcp_nodelay(true)
             .user_agent(USER_AGENT);
         if plain {
+            // Plain HTTP needs no certificates, and loading those of the system takes time.
             builder = builder.tls_certs_only([]);
         } else if let Some(path) = &self.options.ca_bundle {
             builder = builder.tls_certs_only(certificates(path)?);
