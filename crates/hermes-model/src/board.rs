@@ -4,8 +4,8 @@
 //! falling back all end in the same way: another immutable [`Runtime`], another [`Voice`]. Auxiliary jobs use a board of
 //! their own, whose places are resolved already.
 
-use crate::auth::provider_id::CODEX;
 use crate::auth::pool::{self, Strategy};
+use crate::auth::provider_id::CODEX;
 use crate::auth::{AuthContext, AuthType, Logins, Need, Renewal, Renewed, Row, renew};
 use crate::process::{ProcessModel, TcpAddress, launch};
 use crate::provider::AuthKind;
@@ -84,11 +84,8 @@ impl Board {
         transport: Arc<dyn Transport>,
     ) -> Self {
         let place = |runtime: Runtime| {
-            let ask = Ask {
-                provider: Some(runtime.name.clone()),
-                model: Some(runtime.model.clone()),
-                ..Ask::default()
-            };
+            let ask =
+                Ask { provider: Some(runtime.name.clone()), model: Some(runtime.model.clone()), ..Ask::default() };
             Mutex::new(Place { ask, runtime: Some(runtime), is_settled: true })
         };
         Self { knowledge, auth, transport, places: runtimes.into_iter().map(place).collect() }

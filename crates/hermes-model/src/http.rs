@@ -4,7 +4,7 @@
 //! are handed on as they arrive. There is no retry here: a second send is a decision, and decisions are made in one place.
 
 use crate::secret::{BoundSecret, WrongOrigin};
-use crate::transport::{Answer, Call, Method, Transport};
+use crate::transport::{Answer, Call, Method, Redirects, Transport};
 use crate::wire::AuthHeader;
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt};
@@ -173,7 +173,7 @@ fn redirection(response: &reqwest::Response, call: &Call) -> Option<Url> {
         307 | 308 => true,
         301 | 302 => call.method == Method::Get,
         _ => false,
-    };
+    } && call.redirects == Redirects::AtHome;
     let location = response.headers().get("location")?.to_str().ok()?;
     follows.then(|| call.url.join(location).ok()).flatten()
 }

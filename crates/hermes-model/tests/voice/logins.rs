@@ -16,8 +16,10 @@ struct Case {
     kept: (&'static str, &'static str, &'static str),
 }
 
-const NOUS: Case =
-    Case { vendor: Vendor::Nous, kept: ("home/auth.json", "/providers/nous/access_token", "/providers/nous/refresh_token") };
+const NOUS: Case = Case {
+    vendor: Vendor::Nous,
+    kept: ("home/auth.json", "/providers/nous/access_token", "/providers/nous/refresh_token"),
+};
 const CODEX: Case = Case {
     vendor: Vendor::Codex,
     kept: (
@@ -26,8 +28,10 @@ const CODEX: Case = Case {
         "/providers/openai-codex/tokens/refresh_token",
     ),
 };
-const CLAUDE: Case =
-    Case { vendor: Vendor::Anthropic, kept: ("claude.json", "/claudeAiOauth/accessToken", "/claudeAiOauth/refreshToken") };
+const CLAUDE: Case = Case {
+    vendor: Vendor::Anthropic,
+    kept: ("claude.json", "/claudeAiOauth/accessToken", "/claudeAiOauth/refreshToken"),
+};
 
 /// A token of this vendor that ends so many seconds after the beginning.
 fn token(vendor: Vendor, name: &str, ends_after: u64) -> String {
@@ -62,10 +66,13 @@ impl Case {
                 .env("HERMES_CODEX_BASE_URL", &model.base_url())
                 .auth(&json!({"version": 1, "providers": {"openai-codex": {
                     "tokens": {"access_token": access, "refresh_token": refresh}, "auth_mode": "chatgpt"}}})),
-            Vendor::Anthropic => Stage::new(config("anthropic", "claude-sonnet-4-6"))
-                .env("ANTHROPIC_BASE_URL", &model.root_url())
-                .file("claude.json", &json!({"claudeAiOauth": {"accessToken": access, "refreshToken": refresh,
-                    "expiresAt": (START + ends_after) * 1000, "subscriptionType": "max"}})),
+            Vendor::Anthropic => {
+                Stage::new(config("anthropic", "claude-sonnet-4-6")).env("ANTHROPIC_BASE_URL", &model.root_url()).file(
+                    "claude.json",
+                    &json!({"claudeAiOauth": {"accessToken": access, "refreshToken": refresh,
+                    "expiresAt": (START + ends_after) * 1000, "subscriptionType": "max"}}),
+                )
+            }
             Vendor::Copilot => unreachable!("Copilot has a story of its own"),
         };
         (stage.login_server(oauth), access)
@@ -150,11 +157,19 @@ async fn two_programs_sharing_a_home_spend_a_refresh_token_once() {
         let ask = |company: crate::stage::Company| async move { company.conversation().ask(question("hi")).await };
         let (one, other) = tokio::join!(tokio::spawn(ask(first)), tokio::spawn(ask(second)));
         for told in [one.unwrap(), other.unwrap()] {
-            assert_eq!((told.outcome().as_str(), told.steps()), ("welcome back", vec!["refresh".to_owned()]), "{vendor:?}");
+            assert_eq!(
+                (told.outcome().as_str(), told.steps()),
+                ("welcome back", vec!["refresh".to_owned()]),
+                "{vendor:?}"
+            );
         }
         assert_eq!(oauth.requests().len(), 1, "{vendor:?}: one request to the login server");
         let new = case.on_disk(&stage).0;
-        assert_eq!((bearers(&left)[1].as_str(), bearers(&right)[1].as_str()), (new.as_str(), new.as_str()), "{vendor:?}");
+        assert_eq!(
+            (bearers(&left)[1].as_str(), bearers(&right)[1].as_str()),
+            (new.as_str(), new.as_str()),
+            "{vendor:?}"
+        );
         oauth.finish();
     }
 }
@@ -165,13 +180,8 @@ async fn a_github_token_buys_copilot_sessions_and_never_travels_itself() {
     let oauth = OAuthServer::start().await;
     oauth.attach_clock(&clock);
     let github = oauth.issue_access_token(Vendor::Copilot);
-    let model = ModelServer::start([
-        Move::say("first"),
-        Move::status(401),
-        Move::say("second"),
-        Move::say("third"),
-    ])
-    .await;
+    let model =
+        ModelServer::start([Move::say("first"), Move::status(401), Move::say("second"), Move::say("third")]).await;
     model.never_show(&github);
     let stage = Stage::new(json!({"model": {"provider": "copilot", "default": "gpt-4.1"}}))
         .env("COPILOT_API_BASE_URL", &model.base_url())

@@ -58,7 +58,8 @@ async fn a_refused_key_gives_way_to_the_next_and_its_rest_is_on_disk() {
     ];
     for (name, faults, kind, code) in cases {
         let refused = faults.len();
-        let server = ModelServer::start(faults.into_iter().chain([Move::say("by the second key")]).collect::<Vec<_>>()).await;
+        let server =
+            ModelServer::start(faults.into_iter().chain([Move::say("by the second key")]).collect::<Vec<_>>()).await;
         let stage = deepseek(&server, &[row("one", "sk-ds-1111", 0, 0), row("two", "sk-ds-2222", 1, 0)]);
         let told = stage.ask(question("hi")).await;
         assert_eq!(told.outcome(), "by the second key", "{name}");
@@ -122,8 +123,7 @@ async fn every_strategy_shares_the_work_across_runs() {
     ];
     for (strategy, seeds, expected, counts) in cases {
         let server = ModelServer::start([Move::say("1"), Move::say("2"), Move::say("3")]).await;
-        let rows =
-            [row("a", "sk-ds-aaaa", 0, 5), row("b", "sk-ds-bbbb", 1, 1), row("c", "sk-ds-cccc", 2, 1)];
+        let rows = [row("a", "sk-ds-aaaa", 0, 5), row("b", "sk-ds-bbbb", 1, 1), row("c", "sk-ds-cccc", 2, 1)];
         let config = json!({"model": {"provider": "deepseek", "default": "deepseek-chat"},
             "credential_pool_strategies": {"deepseek": strategy}});
         let mut stage = Stage::new(config).env("DEEPSEEK_BASE_URL", &server.base_url()).auth(&deepseek_pool(&rows));
@@ -162,15 +162,16 @@ async fn several_variables_of_one_provider_are_a_pool_too() {
         .env("GEMINI_API_KEY", "AIza-second");
     let told = stage.ask(question("hi")).await;
     assert_eq!(told.outcome(), "by the second variable");
-    assert_eq!((keys(&server), told.steps()), (vec!["AIza-first".into(), "AIza-second".into()], vec!["rotate after Auth".to_owned()]));
+    assert_eq!(
+        (keys(&server), told.steps()),
+        (vec!["AIza-first".into(), "AIza-second".into()], vec!["rotate after Auth".to_owned()])
+    );
     assert!(!stage.auth_file().exists(), "what is borrowed from the environment is not copied into the store");
 }
 
 /// Three servers that speak three protocols; each answers with its own key and sees the whole conversation.
 fn chain(first: &ModelServer, second: &ModelServer, third: &ModelServer) -> Stage {
-    let entry = |server: &ModelServer, key: &str, mode: ApiMode| {
-        json!({"base_url": server.base_url(), "api_key": key, "api_mode": mode.as_str(), "stale_timeout_seconds": 3})
-    };
+    let entry = |server: &ModelServer, key: &str, mode: ApiMode| json!({"base_url": server.base_url(), "api_key": key, "api_mode": mode.as_str(), "stale_timeout_seconds": 3});
     first.expect_key("first-key");
     second.expect_key("second-key");
     third.expect_key("third-key");
@@ -256,7 +257,10 @@ async fn a_long_wait_is_left_for_the_next_provider() {
     let third = ModelServer::start(Vec::new()).await;
     let told = chain(&first, &second, &third).ask(question("hi")).await;
     assert_eq!(told.outcome(), "at once");
-    assert_eq!((told.steps(), told.virtual_time), (vec!["fall back to custom:second after RateLimit".to_owned()], Duration::ZERO));
+    assert_eq!(
+        (told.steps(), told.virtual_time),
+        (vec!["fall back to custom:second after RateLimit".to_owned()], Duration::ZERO)
+    );
 }
 
 /// The fault reported at the very end is that of the last provider asked, and nothing was asked twice too often.

@@ -140,7 +140,8 @@ struct Rerouted {
 impl Transport for Rerouted {
     fn send(&self, mut call: Call) -> BoxFuture<'static, Result<Answer, Fault>> {
         if call.url.host_str() == Some(self.from) {
-            let shown = |secret: &hermes_model::secret::BoundSecret, url: &Url| secret.for_url(url).map(Secret::verbatim);
+            let shown =
+                |secret: &hermes_model::secret::BoundSecret, url: &Url| secret.for_url(url).map(Secret::verbatim);
             let mut there = self.to.clone();
             there.set_path(call.url.path());
             call.credential = call.credential.map(|(header, secret)| {
@@ -204,9 +205,8 @@ async fn reasoning_that_is_wanted_back_stays_for_good() {
     at_kimi["model"]["default"] = json!("kimi-k2.5");
     let router = ModelServer::start(script()).await;
     let at_router = json!({"model": {"provider": "openrouter", "default": "anthropic/claude-sonnet-4.6"}});
-    let at_router = Stage::new(at_router)
-        .env("OPENROUTER_BASE_URL", &router.base_url())
-        .env("OPENROUTER_API_KEY", "sk-or-stage-1");
+    let at_router =
+        Stage::new(at_router).env("OPENROUTER_BASE_URL", &router.base_url()).env("OPENROUTER_API_KEY", "sk-or-stage-1");
     for (stage, server) in [(Stage::new(at_kimi), kimi), (at_router, router)] {
         let mut conversation = stage.conversation().await;
         let mut request = question("Count.");
