@@ -6,7 +6,7 @@
 
 use crate::auth::pool::{self, Strategy};
 use crate::auth::provider_id::CODEX;
-use crate::auth::{AuthContext, AuthType, Logins, Need, Renewal, Renewed, Row, renew};
+use crate::auth::{AuthContext, AuthType, Logins, Need, Renewal, Renewed, Row, Source, renew};
 use crate::process::{ProcessModel, TcpAddress, launch};
 use crate::provider::AuthKind;
 use crate::resolve::{self, Ask, Credential, Env, Known, ModelConfig, ResolveError, Runtime, Stored, StoredCredential};
@@ -293,9 +293,17 @@ fn stored(config: &ModelConfig, logins: &Logins, now: Timestamp, seed: u64) -> S
                 expires_at: row.expires_at().and_then(|end| u64::try_from(end.as_second()).ok()),
                 base_url: row.base_url().and_then(|url| url.parse().ok()),
                 renewal: Renewal::of_row(&provider, &row),
-                account: logins.codex().filter(|_| provider == CODEX).and_then(|login| login.account_id.clone()),
+                account: Some(&row).filter(|_| provider == CODEX).and_then(|row| codex_account(row, logins)),
             });
         }
     }
     Stored { rows, active_provider: logins.active_provider().map(str::to_owned), detected: Vec::new() }
+}
+
+/// Several logins are several accounts: only the main one is that of the stored state.
+fn codex_account(row: &Row, logins: &Logins) -> Option<String> {
+    match row.source() {
+        Source::DeviceCode => logins.codex()?.account_id.clone(),
+        _ => row.chatgpt_account_id(),
+    }
 }

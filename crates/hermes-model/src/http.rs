@@ -64,6 +64,7 @@ impl Transport for HttpTransport {
                 let response = clients.for_url(&call.url)?.execute(request(&call)?).await;
                 let response = response.map_err(|error| fault(&error, &call.url))?;
                 match redirection(&response, &call) {
+                    None if loses_the_question(&response, &call) => return Err(points_elsewhere(&response, &call)),
                     None => return Ok(answer(response, &call.url)),
                     Some(next) => call.url = stays_home(&call, next)?,
                 }
@@ -176,6 +177,22 @@ fn redirection(response: &reqwest::Response, call: &Call) -> Option<Url> {
     } && call.redirects == Redirects::AtHome;
     let location = response.headers().get("location")?.to_str().ok()?;
     follows.then(|| call.url.join(location).ok()).flatten()
+}
+
+/// A redirect that would turn our question into a request for a page. It happens to addresses that are almost right
+/// (`http` instead of `https`), and trying again cannot help.
+fn loses_the_question(response: &reqwest::Response, call: &Call) -> bool {
+    call.method == Method::Post && call.redirects == Redirects::AtHome && response.status().is_redirection()
+}
+
+fn points_elsewhere(response: &reqwest::Response, call: &Call) -> Fault {
+    let location = response.headers().get("location").and_then(|value| value.to_str().ok());
+    let there = location.and_then(|location| call.url.join(location).ok()).map(|url| origin(&url));
+    let message = match there {
+        Some(there) => format!("{} moves requests to {there}; correct the base URL", origin(&call.url)),
+        None => format!("{} answered with a redirect to nowhere; check the base URL", origin(&call.url)),
+    };
+    Fault { status: Some(response.status().as_u16()), ..Fault::new(FaultKind::BadRequest, message) }
 }
 
 /// A conversation goes only where the person sent it: to the same host, or to one its credential belongs to.

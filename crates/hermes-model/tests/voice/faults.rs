@@ -8,7 +8,7 @@ use crate::stage::{RETRIES, STALE, Stage, Told, only, question};
 use futures_util::StreamExt;
 use hermes_model::wire::ApiMode;
 use hermes_testkit::{FakeClock, ModelServer, Move};
-use hermes_types::{Concession, FaultKind as K, Reply, StopReason};
+use hermes_types::{Concession, Event, FaultKind as K, Notice, Reply, StopReason};
 use serde_json::json;
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -84,6 +84,12 @@ fn own_path(mode: ApiMode) -> &'static str {
 fn matrix() -> Vec<Row> {
     use Next::{Concedes, GivesUp, Quickly, Steadily, Waits};
     vec![
+        row("200 with an error object", |_| told(200, "server_error", "boom"), K::ServerError, Quickly),
+        row("200 with an empty object", |_| Move::status(200).body("{}"), K::EmptyStream, Quickly),
+        row("200 with nothing", |_| Move::status(200).body(""), K::EmptyStream, Quickly),
+        row("200 with half an object", |_| Move::status(200).body("{\"choices\": [{"), K::Malformed, Quickly),
+        row("301", |_| Move::status(301).header("location", "https://elsewhere.test/v1").body(""), K::BadRequest, GivesUp),
+        row("303 to nowhere", |_| Move::status(303).body(""), K::BadRequest, GivesUp),
         row("400", |_| Move::status(400), K::BadRequest, GivesUp),
         row("400 prompt too long", |_| told(400, "context_length_exceeded", "too many tokens"), K::ContextOverflow, GivesUp),
         row("400 prompt too long, in words", |_| told(400, "invalid_request_error", "prompt is too long: 250000 tokens > 200000 maximum"), K::ContextOverflow, GivesUp),
@@ -209,6 +215,11 @@ async fn lasting(row: &Row, mode: ApiMode, kind: K, next: Next) -> Vec<String> {
     let due: Duration = pauses.iter().sum::<Duration>() + row.silence * u32::try_from(next.attempts()).unwrap();
     if told.virtual_time != due {
         wrong.push(format!("lasting: took {:?} of virtual time, not {due:?}", told.virtual_time));
+    }
+    let told_of_waiting =
+        told.events.iter().any(|event| matches!(event, Event::Notice { notice: Notice::Waiting { .. } }));
+    if told_of_waiting == row.silence.is_zero() {
+        wrong.push(format!("lasting: a person was told of waiting: {told_of_waiting}"));
     }
     wrong.extend(settled("lasting", &told, server, requests));
     wrong

@@ -1,6 +1,6 @@
 //! Logins that end: renewed before they expire, renewed when they are refused, spent once however many ask.
 
-use crate::stage::{Stage, question};
+use crate::stage::{Rerouted, Stage, question};
 use hermes_testkit::{FakeClock, ModelServer, Move, OAuthServer, OAuthStep, START, Vendor, jwt};
 use hermes_types::FaultKind;
 use serde_json::{Value, json};
@@ -37,7 +37,7 @@ const CLAUDE: Case = Case {
 fn token(vendor: Vendor, name: &str, ends_after: u64) -> String {
     let claims = json!({
         "jti": name, "exp": START + ends_after, "scope": "inference:invoke",
-        "https://api.openai.com/auth": {"chatgpt_account_id": "account-stage"},
+        "https://api.openai.com/auth": {"chatgpt_account_id": format!("account-{name}")},
     });
     match vendor {
         Vendor::Anthropic => format!("sk-ant-oat01-stage-{name}"),
@@ -127,7 +127,7 @@ async fn a_login_about_to_end_is_renewed_before_it_is_used() {
         assert_eq!((told.outcome().as_str(), told.steps()), ("in time", vec![]), "{vendor:?}");
         assert_eq!(bearers(&model), [case.on_disk(&stage).0], "{vendor:?}");
         if vendor == Vendor::Codex {
-            assert_eq!(model.model_requests()[0].header("chatgpt-account-id"), Some("account-stage"));
+            assert_eq!(model.model_requests()[0].header("chatgpt-account-id"), Some("account-old"));
         }
         model.finish();
         oauth.finish();
@@ -194,13 +194,40 @@ async fn a_github_token_buys_copilot_sessions_and_never_travels_itself() {
     assert_eq!((told.outcome().as_str(), told.steps()), ("second", vec!["refresh".to_owned()]));
     let sessions = bearers(&model);
     assert!(sessions.iter().all(|session| session.starts_with("tid=")), "{sessions:?}");
-    assert_eq!((&sessions[0] == &sessions[1], &sessions[1] == &sessions[2]), (true, false));
+    assert_eq!((sessions[0] == sessions[1], sessions[1] == sessions[2]), (true, false));
     assert_eq!(oauth.requests().len(), 2, "one session, then one more because it was refused");
 
     // The endpoint the exchange names is a vendor's; the one the person chose stays.
     let mut next = stage.conversation().await;
     assert_eq!(next.ask(question("three")).await.outcome(), "third");
     model.finish();
+}
+
+/// A company's own Copilot is used where the exchange says it is; a host that is not GitHub's is not believed.
+#[tokio::test]
+async fn a_session_is_used_where_its_vendor_says() {
+    let cases = [
+        ("https://copilot-api.acme.ghe.com", "copilot-api.acme.ghe.com"),
+        ("https://api.business.githubcopilot.com", "api.business.githubcopilot.com"),
+        // The token itself names the host behind this one.
+        ("https://collector.evil.test", "api.individual.githubcopilot.com"),
+    ];
+    for (named, used) in cases {
+        let clock = FakeClock::new();
+        let oauth = OAuthServer::start().await;
+        oauth.attach_clock(&clock);
+        oauth.inference_url(named);
+        let github = oauth.issue_access_token(Vendor::Copilot);
+        let model = ModelServer::start(Move::say("hello")).await;
+        model.never_show(&github);
+        let stage = Stage::new(json!({"model": {"provider": "copilot", "default": "gpt-4.1"}}))
+            .copilot(&github, "https://api.githubcopilot.com")
+            .login_server(&oauth)
+            .transport(Rerouted::new(used, &model))
+            .clock(&clock);
+        assert_eq!(stage.ask(question("hi")).await.outcome(), "hello", "{named}");
+        model.finish();
+    }
 }
 
 /// A login that cannot be mended is reported once, with the way out; the next provider takes over.
@@ -266,6 +293,7 @@ async fn rotation_passes_over_a_login_that_cannot_be_renewed() {
     oauth.attach_clock(&clock);
     oauth.fail(OAuthStep::Refresh, 400, json!({"error": "invalid_grant"}));
     let row = |id: &str, priority: u64, ends_after: u64| {
+        // Each login is an account of its own.
         json!({"id": id, "label": id, "auth_type": "oauth", "source": "manual:device_code", "priority": priority,
             "access_token": token(Vendor::Codex, id, ends_after), "refresh_token": format!("refresh-{id}"),
             "expires_at_ms": (START + ends_after) * 1000})
@@ -279,4 +307,7 @@ async fn rotation_passes_over_a_login_that_cannot_be_renewed() {
     let told = stage.ask(question("hi")).await;
     assert_eq!((told.outcome().as_str(), told.steps()), ("by the third", vec!["rotate after Billing".to_owned()]));
     assert_eq!(bearers(&model), [token(Vendor::Codex, "one", 9_000), token(Vendor::Codex, "three", 9_000)]);
+    let accounts: Vec<_> = model.model_requests();
+    let accounts: Vec<_> = accounts.iter().map(|request| request.header("chatgpt-account-id")).collect();
+    assert_eq!(accounts, [Some("account-one"), Some("account-three")]);
 }

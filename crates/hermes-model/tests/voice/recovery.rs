@@ -2,6 +2,7 @@
 
 use crate::stage::{Stage, after, question};
 use hermes_core::stop::Stop;
+use hermes_model::resolve::Ask;
 use hermes_model::wire::ApiMode;
 use hermes_testkit::{FakeClock, ModelServer, Move, START};
 use hermes_types::FaultKind;
@@ -115,7 +116,9 @@ async fn a_rest_ends_by_itself() {
 /// Each strategy, over three runs of the program on one home.
 #[tokio::test]
 async fn every_strategy_shares_the_work_across_runs() {
-    let cases: [(&str, [u64; 3], [&str; 3], [u64; 3]); 4] = [
+    /// Strategy, seeds of the runs, keys they use, and the tallies of the three rows afterwards.
+    type Case = (&'static str, [u64; 3], [&'static str; 3], [u64; 3]);
+    let cases: [Case; 4] = [
         ("fill_first", [0, 1, 2], ["sk-ds-aaaa", "sk-ds-aaaa", "sk-ds-aaaa"], [5, 1, 1]),
         ("round_robin", [0, 1, 2], ["sk-ds-aaaa", "sk-ds-bbbb", "sk-ds-cccc"], [6, 2, 2]),
         ("least_used", [0, 1, 2], ["sk-ds-bbbb", "sk-ds-cccc", "sk-ds-bbbb"], [5, 3, 2]),
@@ -304,9 +307,35 @@ async fn a_side_job_rotates_within_its_own_pool() {
         .env("DEEPSEEK_BASE_URL", &side.base_url())
         .auth(&deepseek_pool(&[row("one", "sk-ds-1111", 0, 0), row("two", "sk-ds-2222", 1, 0)]));
     let company = stage.company().await;
-    let runtime = company.knowledge.resolve(&hermes_model::resolve::Ask::default()).expect("a runtime");
+    let runtime = company.knowledge.resolve(&Ask::default()).expect("a runtime");
     let reply = company.auxiliary().ask("title_generation", question("name it"), &runtime, &Stop::new()).await;
     assert_eq!(reply.map(|reply| reply.text()), Ok("a title".to_owned()));
     assert_eq!(keys(&side), ["sk-ds-1111", "sk-ds-2222"]);
     assert_eq!(statuses(&stage, "deepseek")[0].1, json!("exhausted"));
+}
+
+/// An empty account is left alone by side jobs, which are many, for ten minutes.
+#[tokio::test]
+async fn a_side_job_does_not_knock_at_an_empty_account_again() {
+    let clock = FakeClock::new();
+    let main = ModelServer::start([Move::say("by main"), Move::say("by main again")]).await;
+    let side = ModelServer::start([Move::status(402), Move::say("paid")]).await;
+    let config = json!({
+        "model": {"provider": "custom:main", "default": "big"},
+        "providers": {
+            "main": {"base_url": main.base_url(), "api_key": "main-key-1"},
+            "side": {"base_url": side.base_url(), "api_key": "side-key-1"},
+        },
+        "auxiliary": {"title_generation": {"provider": "custom:side", "model": "small"}},
+    });
+    let company = Stage::new(config).clock(&clock).company().await;
+    let (runtime, auxiliary) = (company.knowledge.resolve(&Ask::default()).expect("a runtime"), company.auxiliary());
+    let mut said = Vec::new();
+    for pause in [0, 599, 2] {
+        clock.advance(Duration::from_secs(pause));
+        let request = question(&format!("job after {pause} s"));
+        let reply = auxiliary.ask("title_generation", request, &runtime, &Stop::new()).await;
+        said.push(reply.expect("an answer").text());
+    }
+    assert_eq!(said, ["by main", "by main again", "paid"]);
 }

@@ -3,6 +3,7 @@
 //! [`Stage`] is what the person has; [`Company`] is what the program makes of it, wired as the program wires it;
 //! [`Conversation`] asks and writes down everything that was heard.
 
+use futures_util::future::BoxFuture;
 use hermes_core::ask::{Line, Manner, Ports, ask};
 use hermes_core::clock::{Clock, RealClock};
 use hermes_core::stop::Stop;
@@ -11,8 +12,8 @@ use hermes_model::auxiliary::Auxiliary;
 use hermes_model::board::{Board, Knowledge};
 use hermes_model::http::{HttpOptions, HttpTransport};
 use hermes_model::resolve::{Ask, Env, ModelConfig};
-use hermes_model::secret::Secret;
-use hermes_model::transport::Transport;
+use hermes_model::secret::{Origin, Secret};
+use hermes_model::transport::{Answer, Call, Transport};
 use hermes_model::wire::ApiMode;
 use hermes_testkit::{FakeClock, ModelServer, OAuthServer};
 use hermes_types::{Event, Fault, Message, Notice, Reply, Request, ToolDefinition};
@@ -321,4 +322,33 @@ pub(crate) fn after(mut request: Request, reply: &Reply, next: Option<&str>) -> 
     }
     request.messages.extend(next.map(|text| Arc::new(Message::user(text))));
     request
+}
+
+/// Carries calls for a public host to a server on this machine, as a hosts file would.
+pub(crate) struct Rerouted {
+    from: &'static str,
+    to: Url,
+    http: HttpTransport,
+}
+
+impl Rerouted {
+    pub(crate) fn new(from: &'static str, server: &ModelServer) -> Self {
+        let to = server.root_url().parse().expect("a URL");
+        Self { from, to, http: HttpTransport::new(HttpOptions::default()) }
+    }
+}
+
+impl Transport for Rerouted {
+    fn send(&self, mut call: Call) -> BoxFuture<'static, Result<Answer, Fault>> {
+        if call.url.host_str() == Some(self.from) {
+            let mut there = self.to.clone();
+            there.set_path(call.url.path());
+            call.credential = call.credential.map(|(header, secret)| {
+                let shown = secret.for_url(&call.url).expect("the secret is bound to the host that was asked");
+                (header, Secret::verbatim(shown).bind([Origin::of(&there)]))
+            });
+            call.url = there;
+        }
+        self.http.send(call)
+    }
 }

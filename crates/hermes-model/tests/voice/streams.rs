@@ -3,17 +3,12 @@
 //! The scripted server checks every request for alternation, pairs and an unmoved prefix, so each conversation here is
 //! also a test of replay.
 
-use crate::stage::{KEY, Stage, after, question};
-use futures_util::future::BoxFuture;
-use hermes_model::http::{HttpOptions, HttpTransport};
-use hermes_model::secret::{Origin, Secret};
-use hermes_model::transport::{Answer, Call, Transport};
+use crate::stage::{KEY, Rerouted, Stage, after, question};
 use hermes_model::wire::ApiMode;
 use hermes_testkit::{ModelServer, Move};
-use hermes_types::{Fault, Reply, Request, StopReason};
+use hermes_types::{Reply, Request, StopReason};
 use serde_json::json;
 use std::time::Duration;
-use url::Url;
 
 /// Thought, words and three calls: fragments in the middle of characters' neighbours, an empty object, no arguments.
 fn full_answer() -> Move {
@@ -130,30 +125,6 @@ async fn a_server_that_never_hangs_up_is_left_at_its_end_mark() {
     }
 }
 
-/// Carries calls for a public host to a server on this machine, as a hosts file would.
-struct Rerouted {
-    from: &'static str,
-    to: Url,
-    http: HttpTransport,
-}
-
-impl Transport for Rerouted {
-    fn send(&self, mut call: Call) -> BoxFuture<'static, Result<Answer, Fault>> {
-        if call.url.host_str() == Some(self.from) {
-            let shown =
-                |secret: &hermes_model::secret::BoundSecret, url: &Url| secret.for_url(url).map(Secret::verbatim);
-            let mut there = self.to.clone();
-            there.set_path(call.url.path());
-            call.credential = call.credential.map(|(header, secret)| {
-                let secret = shown(&secret, &call.url).expect("bound to its home");
-                (header, secret.bind([Origin::of(&there)]))
-            });
-            call.url = there;
-        }
-        self.http.send(call)
-    }
-}
-
 #[tokio::test]
 async fn signed_thinking_goes_back_for_one_turn_and_its_end_is_the_only_break() {
     let server = ModelServer::start([
@@ -163,11 +134,7 @@ async fn signed_thinking_goes_back_for_one_turn_and_its_end_is_the_only_break() 
     ])
     .await;
     server.allow_prefix_break("the thinking of an older turn is not sent any more");
-    let reroute = Rerouted {
-        from: "api.anthropic.com",
-        to: server.root_url().parse().unwrap(),
-        http: HttpTransport::new(HttpOptions::default()),
-    };
+    let reroute = Rerouted::new("api.anthropic.com", &server);
     let stage = Stage::new(json!({"model": {"provider": "anthropic", "default": "claude-sonnet-4-6"}}))
         .env("ANTHROPIC_API_KEY", "sk-ant-api-stage")
         .transport(reroute);
