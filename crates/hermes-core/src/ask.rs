@@ -9,7 +9,8 @@ use crate::ports::{Listener, Model, Switchboard};
 use crate::stop::Stop;
 use crate::watch::{Limits, watch};
 use futures_util::StreamExt;
-use hermes_types::{Delta, Event, Fault, FaultKind, Notice, Reply, Request};
+use hermes_types::{Concession, Delta, Event, Fault, FaultKind, Notice, Reply, Request};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -41,6 +42,8 @@ pub struct Line {
     place: usize,
     model: Option<Arc<dyn Model>>,
     rests_until: Option<Duration>,
+    /// What this model refused before; asking for it again would cost an attempt and the prompt cache each time.
+    conceded: BTreeSet<Concession>,
 }
 
 impl Line {
@@ -64,7 +67,7 @@ pub async fn ask(
     ports: &Ports<'_>,
     stop: &Stop,
 ) -> Result<Reply, Fault> {
-    let mut tries = Tries::default();
+    let mut tries = Tries { conceded: line.conceded.clone(), ..Tries::default() };
     let mut dice = manner.seed;
     loop {
         let model = current(line, ports, stop).await?;
@@ -76,6 +79,7 @@ pub async fn ask(
         };
         tries.attempts += 1;
         recover(fault, line, &mut tries, manner, roll(&mut dice), ports, stop).await?;
+        line.conceded.clone_from(&tries.conceded);
     }
 }
 
@@ -143,7 +147,7 @@ async fn attempt(
 
 /// Takes the step that [`plan`] names, or returns the fault when there is none left.
 async fn recover(
-    fault: Fault,
+    mut fault: Fault,
     line: &mut Line,
     tries: &mut Tries,
     manner: Manner,
@@ -176,7 +180,12 @@ async fn recover(
                         means.refresh = false;
                         continue;
                     }
-                    Err(dead) => return Box::pin(recover(dead, line, tries, manner, chance, ports, stop)).await,
+                    // Why the login cannot be renewed is what the person has to know.
+                    Err(why) => {
+                        means.refresh = false;
+                        fault = why;
+                        continue;
+                    }
                 }
                 notice(ports, Notice::Refreshed);
             }

@@ -73,6 +73,8 @@ struct Place {
     seen: Arc<Mutex<Vec<Request>>>,
     spare_keys: Mutex<u32>,
     renewable: bool,
+    /// What asking for a renewal ends in.
+    refusal: Option<Fault>,
     usable: bool,
 }
 
@@ -83,6 +85,7 @@ fn place(provider: &'static str, turns: impl IntoIterator<Item = Turn>) -> Place
         seen: Arc::default(),
         spare_keys: Mutex::new(0),
         renewable: false,
+        refusal: None,
         usable: true,
     }
 }
@@ -131,6 +134,10 @@ impl Switchboard for Board {
     }
 
     fn refresh<'a>(&'a self, at: usize, _: &'a Fault) -> BoxFuture<'a, Result<Option<Arc<dyn Model>>, Fault>> {
+        if let Some(refusal) = &self.places[at].refusal {
+            self.note(format!("refresh {} in vain", self.places[at].provider));
+            return std::future::ready(Err(refusal.clone())).boxed();
+        }
         let renewed = self.places[at].renewable.then(|| {
             self.note(format!("refresh {}", self.places[at].provider));
             self.model(at)
@@ -211,6 +218,17 @@ async fn a_refused_login_is_renewed_then_another_key_then_another_provider() {
     assert!(stage.clock.pauses().is_empty(), "nothing here is mended by waiting");
 }
 
+/// Whatever a login server answers, it is asked once per refusal, and what it said is what the person hears.
+#[tokio::test]
+async fn a_renewal_that_fails_is_not_repeated() {
+    for kind in [FaultKind::Auth, FaultKind::AuthPermanent, FaultKind::WrongOrigin] {
+        let refusal = Some(Fault::new(kind, "the login server says no"));
+        let stage = Stage::new([Place { refusal, ..place("a", [fails(FaultKind::Auth)]) }]);
+        assert_eq!(stage.ask().await.unwrap_err().message, "the login server says no", "{kind:?}");
+        assert_eq!(stage.board.log(), ["open a", "refresh a in vain"], "{kind:?}");
+    }
+}
+
 #[tokio::test]
 async fn a_limited_key_gets_a_second_chance_before_the_next_key() {
     let first = place("a", [fails(FaultKind::RateLimit), fails(FaultKind::RateLimit), Turn::Answer("second key")]);
@@ -264,6 +282,11 @@ async fn what_a_provider_refuses_is_left_out_once() {
     let seen = stage.board.places[0].seen.lock().unwrap().clone();
     let conceded: Vec<bool> = seen.iter().map(|request| request.concedes(Concession::Temperature)).collect();
     assert_eq!(conceded, [false, true]);
+
+    // The next request to the same model does not ask for it again.
+    stage.board.places[0].turns.lock().unwrap().push_back(Turn::Answer("still fine"));
+    assert_eq!(stage.ask().await.as_deref(), Ok("still fine"));
+    assert!(stage.board.places[0].seen.lock().unwrap()[2].concedes(Concession::Temperature));
 
     let stubborn = Stage::new([place("a", [fails(refused), fails(refused)])]);
     assert_eq!(stubborn.ask().await.unwrap_err().kind, refused);

@@ -4,12 +4,13 @@
 //! falling back all end in the same way: another immutable [`Runtime`], another [`Voice`]. Auxiliary jobs use a board of
 //! their own, whose places are resolved already.
 
+use crate::auth::pool::{self, Strategy};
 use crate::auth::provider_id::CODEX;
-use crate::auth::{AuthContext, AuthType, Logins, Need, Renewal, Renewed, pool, renew};
+use crate::auth::{AuthContext, AuthType, Logins, Need, Renewal, Renewed, Row, Source, renew};
 use crate::process::{ProcessModel, TcpAddress, launch};
 use crate::provider::AuthKind;
 use crate::resolve::{self, Ask, Credential, Env, Known, ModelConfig, ResolveError, Runtime, Stored, StoredCredential};
-use crate::secret::Secret;
+use crate::secret::{Origin, Secret};
 use crate::transport::Transport;
 use crate::voice::{Endpoint, Voice};
 use crate::wire::Login;
@@ -47,6 +48,8 @@ struct Place {
     ask: Ask,
     /// The runtime in use, once opened.
     runtime: Option<Runtime>,
+    /// Somebody else chose the endpoint, so only the credential may change.
+    is_settled: bool,
 }
 
 impl Knowledge {
@@ -69,7 +72,7 @@ impl Board {
     /// A board for a conversation: what is asked for first, the configured fallbacks behind it.
     pub fn new(primary: Ask, knowledge: Arc<Knowledge>, auth: Arc<AuthContext>, transport: Arc<dyn Transport>) -> Self {
         let chain = std::iter::once(primary).chain(resolve::chain(&knowledge.config));
-        let places = chain.map(|ask| Mutex::new(Place { ask, runtime: None })).collect();
+        let places = chain.map(|ask| Mutex::new(Place { ask, runtime: None, is_settled: false })).collect();
         Self { knowledge, auth, transport, places }
     }
 
@@ -80,7 +83,11 @@ impl Board {
         auth: Arc<AuthContext>,
         transport: Arc<dyn Transport>,
     ) -> Self {
-        let place = |runtime| Mutex::new(Place { ask: Ask::default(), runtime: Some(runtime) });
+        let place = |runtime: Runtime| {
+            let ask =
+                Ask { provider: Some(runtime.name.clone()), model: Some(runtime.model.clone()), ..Ask::default() };
+            Mutex::new(Place { ask, runtime: Some(runtime), is_settled: true })
+        };
         Self { knowledge, auth, transport, places: runtimes.into_iter().map(place).collect() }
     }
 
@@ -99,6 +106,7 @@ impl Board {
             return self.external(&runtime).map(Some);
         }
         let runtime = self.preflight(runtime).await?;
+        self.tally(&runtime).await;
         Ok(Some(self.take(place, runtime)))
     }
 
@@ -149,25 +157,49 @@ impl Board {
 
     async fn rotate_place(&self, at: usize, fault: &Fault) -> Option<Arc<dyn Model>> {
         let place = self.places.get(at)?;
-        let runtime = with(place, |place| place.runtime.clone())?;
+        let mut runtime = with(place, |place| place.runtime.clone())?;
         self.rest(&runtime, fault).await;
-        let ask = with(place, |place| {
-            place.ask.avoid.insert(runtime.credential.id.clone());
-            place.ask.clone()
-        });
-        let next = self.knowledge.resolve(&ask).ok()?;
-        let next = self.preflight(next).await.ok()?;
-        Some(self.take(place, next))
+        // Each round avoids one credential more, so this ends.
+        loop {
+            let (ask, is_settled) = with(place, |place| {
+                place.ask.avoid.insert(runtime.credential.id.clone());
+                (place.ask.clone(), place.is_settled)
+            });
+            let next = sibling(&runtime, self.knowledge.resolve(&ask).ok()?, is_settled)?;
+            match self.preflight(next.clone()).await {
+                Ok(next) => {
+                    self.tally(&next).await;
+                    return Some(self.take(place, next));
+                }
+                Err(_) => runtime = next, // this login cannot be renewed; the one behind it may do
+            }
+        }
     }
 
     /// Writes down that a stored credential rests. A disk that refuses costs other processes the news, not us the turn.
     async fn rest(&self, runtime: &Runtime, fault: &Fault) {
-        let rows = self.knowledge.logins.pool(runtime.provider.id, Vec::new());
-        let Some(row) = rows.iter().find(|row| row.id() == runtime.credential.id) else { return };
-        let rested = self.auth.store().rest_row(&*self.auth.clock, runtime.provider.id, row, fault).await;
+        let Some(row) = self.row_of(runtime) else { return };
+        let rested = self.auth.store().rest_row(&*self.auth.clock, &runtime.name, &row, fault).await;
         if let Err(error) = rested {
             tracing::warn!(%error, "a resting credential could not be written down");
         }
+    }
+
+    /// Counts the use of a stored credential, where the strategy shares the work by such counts.
+    async fn tally(&self, runtime: &Runtime) {
+        let strategy = self.knowledge.config.strategies.get(&runtime.name).copied().unwrap_or_default();
+        let counts = matches!(strategy, Strategy::RoundRobin | Strategy::LeastUsed);
+        let Some(row) = self.row_of(runtime).filter(|_| counts) else { return };
+        let counted = self.auth.store().count_use(&*self.auth.clock, &runtime.name, &row, strategy).await;
+        if let Err(error) = counted {
+            tracing::warn!(%error, "the use of a credential could not be counted");
+        }
+    }
+
+    /// The row of the pool that the runtime's credential came from.
+    fn row_of(&self, runtime: &Runtime) -> Option<Row> {
+        let rows = self.knowledge.logins.pool(&runtime.name, Vec::new());
+        rows.into_iter().find(|row| row.id() == runtime.credential.id)
     }
 
     fn take(&self, place: &Mutex<Place>, runtime: Runtime) -> Arc<dyn Model> {
@@ -208,15 +240,31 @@ fn with<T>(place: &Mutex<Place>, look: impl FnOnce(&mut Place) -> T) -> T {
     look(&mut place.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// The same runtime with a renewed token, bound to the same origins.
+/// The runtime with the credential of another resolution. Another provider is no sibling. A credential that is served
+/// at another endpoint comes with that endpoint, unless the endpoint is settled.
+fn sibling(runtime: &Runtime, next: Runtime, is_settled: bool) -> Option<Runtime> {
+    let served_here = next.base_url == runtime.base_url;
+    match next.name == runtime.name {
+        true if served_here => Some(Runtime { credential: next.credential, ..runtime.clone() }),
+        true if !is_settled => Some(next),
+        _ => None,
+    }
+}
+
+/// The same runtime with a renewed token, bound to the same origins. The vendor may move a session among its own hosts,
+/// but not away from an endpoint the person chose.
 fn with_secret(mut runtime: Runtime, renewed: Renewed) -> Runtime {
-    let origins = runtime.credential.secret.as_ref().map(|old| old.origins().to_vec()).unwrap_or_default();
+    let mut origins = runtime.credential.secret.as_ref().map(|old| old.origins().to_vec()).unwrap_or_default();
+    let at_home = origins.iter().any(|origin| matches!(origin, Origin::Host(_)) && origin.admits(&runtime.base_url));
+    if let Some(base_url) = renewed.base_url.filter(|_| at_home) {
+        if !origins.iter().any(|origin| origin.admits(&base_url)) {
+            origins.push(Origin::of(&base_url));
+        }
+        runtime.base_url = base_url;
+    }
     let Credential { secret, expires_at, .. } = &mut runtime.credential;
     *secret = Some(renewed.secret.bind(origins));
     *expires_at = renewed.expires_at.and_then(|end| u64::try_from(end.as_second()).ok());
-    if let Some(base_url) = renewed.base_url {
-        runtime.base_url = base_url;
-    }
     runtime
 }
 
@@ -245,9 +293,17 @@ fn stored(config: &ModelConfig, logins: &Logins, now: Timestamp, seed: u64) -> S
                 expires_at: row.expires_at().and_then(|end| u64::try_from(end.as_second()).ok()),
                 base_url: row.base_url().and_then(|url| url.parse().ok()),
                 renewal: Renewal::of_row(&provider, &row),
-                account: logins.codex().filter(|_| provider == CODEX).and_then(|login| login.account_id.clone()),
+                account: Some(&row).filter(|_| provider == CODEX).and_then(|row| codex_account(row, logins)),
             });
         }
     }
     Stored { rows, active_provider: logins.active_provider().map(str::to_owned), detected: Vec::new() }
+}
+
+/// Several logins are several accounts: only the main one is that of the stored state.
+fn codex_account(row: &Row, logins: &Logins) -> Option<String> {
+    match row.source() {
+        Source::DeviceCode => logins.codex()?.account_id.clone(),
+        _ => row.chatgpt_account_id(),
+    }
 }

@@ -5,7 +5,7 @@
 
 use crate::resolve::is_local;
 use crate::secret::{BoundSecret, WrongOrigin};
-use crate::transport::{Answer, Call, Method, Transport};
+use crate::transport::{Answer, Call, Method, Redirects, Transport};
 use crate::wire::AuthHeader;
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt};
@@ -38,9 +38,15 @@ pub struct HttpTransport {
 #[derive(Debug, Default)]
 struct Clients {
     options: HttpOptions,
-    /// Plain HTTP, without certificates.
-    plain: OnceLock<reqwest::Client>,
-    tls: OnceLock<reqwest::Client>,
+    plain: Slots,
+    tls: Slots,
+}
+
+/// A proxy is for the world outside: what is said to a server on this network never passes through one.
+#[derive(Debug, Default)]
+struct Slots {
+    local: OnceLock<reqwest::Client>,
+    remote: OnceLock<reqwest::Client>,
 }
 
 impl HttpTransport {
@@ -58,6 +64,7 @@ impl Transport for HttpTransport {
                 let response = clients.for_url(&call.url)?.execute(request(&call)?).await;
                 let response = response.map_err(|error| fault(&error, &call.url))?;
                 match redirection(&response, &call) {
+                    None if loses_the_question(&response, &call) => return Err(points_elsewhere(&response, &call)),
                     None => return Ok(answer(response, &call.url)),
                     Some(next) => call.url = stays_home(&call, next)?,
                 }
@@ -70,11 +77,13 @@ impl Transport for HttpTransport {
 
 impl Clients {
     fn for_url(&self, url: &Url) -> Result<&reqwest::Client, Fault> {
-        let (slot, plain) = if url.scheme() == "http" { (&self.plain, true) } else { (&self.tls, false) };
+        let (plain, local) = (url.scheme() == "http", is_local(url));
+        let slots = if plain { &self.plain } else { &self.tls };
+        let slot = if local { &slots.local } else { &slots.remote };
         if let Some(client) = slot.get() {
             return Ok(client);
         }
-        let client = self.build(plain, is_local(url))?;
+        let client = self.build(plain, local)?;
         Ok(slot.get_or_init(|| client))
     }
 
@@ -85,6 +94,7 @@ impl Clients {
             .tcp_nodelay(true)
             .user_agent(USER_AGENT);
         if plain {
+            // Plain HTTP needs no certificates, and loading those of the system takes time.
             builder = builder.tls_certs_only([]);
         } else if let Some(path) = &self.options.ca_bundle {
             builder = builder.tls_certs_only(certificates(path)?);
@@ -164,9 +174,25 @@ fn redirection(response: &reqwest::Response, call: &Call) -> Option<Url> {
         307 | 308 => true,
         301 | 302 => call.method == Method::Get,
         _ => false,
-    };
+    } && call.redirects == Redirects::AtHome;
     let location = response.headers().get("location")?.to_str().ok()?;
     follows.then(|| call.url.join(location).ok()).flatten()
+}
+
+/// A redirect that would turn our question into a request for a page. It happens to addresses that are almost right
+/// (`http` instead of `https`), and trying again cannot help.
+fn loses_the_question(response: &reqwest::Response, call: &Call) -> bool {
+    call.method == Method::Post && call.redirects == Redirects::AtHome && response.status().is_redirection()
+}
+
+fn points_elsewhere(response: &reqwest::Response, call: &Call) -> Fault {
+    let location = response.headers().get("location").and_then(|value| value.to_str().ok());
+    let there = location.and_then(|location| call.url.join(location).ok()).map(|url| origin(&url));
+    let message = match there {
+        Some(there) => format!("{} moves requests to {there}; correct the base URL", origin(&call.url)),
+        None => format!("{} answered with a redirect to nowhere; check the base URL", origin(&call.url)),
+    };
+    Fault { status: Some(response.status().as_u16()), ..Fault::new(FaultKind::BadRequest, message) }
 }
 
 /// A conversation goes only where the person sent it: to the same host, or to one its credential belongs to.

@@ -20,7 +20,17 @@ pub struct Call {
     /// Headers the person configured; they count as secrets.
     pub secret_headers: Vec<(String, BoundSecret)>,
     pub credential: Option<(AuthHeader, BoundSecret)>,
+    pub redirects: Redirects,
     pub body: Bytes,
+}
+
+/// What becomes of an answer that points elsewhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Redirects {
+    /// Followed on the same host and to hosts the credential is bound to; refused elsewhere.
+    AtHome,
+    /// Handed to the caller: the body of the call is for one address only.
+    HandedOver,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,7 +62,15 @@ impl Call {
     }
 
     fn new(method: Method, url: Url, body: Bytes) -> Self {
-        Self { method, url, headers: Vec::new(), secret_headers: Vec::new(), credential: None, body }
+        Self {
+            method,
+            url,
+            headers: Vec::new(),
+            secret_headers: Vec::new(),
+            credential: None,
+            redirects: Redirects::AtHome,
+            body,
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 
 use super::error::{AuthCode, AuthError, DeadReason};
 use super::{AuthContext, USER_AGENT};
-use crate::transport::Call;
+use crate::transport::{Call, Redirects};
 use futures_util::future::{Either, select};
 use hermes_types::Object;
 use serde_json::Value;
@@ -51,6 +51,7 @@ pub(super) async fn send(
         let what = format!("a token is only sent over https, not to {}://{host}", call.url.scheme());
         return Err(AuthError::new(provider, AuthCode::WrongHost, what));
     }
+    call.redirects = Redirects::HandedOver;
     call.headers.push(("user-agent".into(), USER_AGENT.into()));
     call.headers.push(("accept".into(), "application/json".into()));
     let exchange = async {

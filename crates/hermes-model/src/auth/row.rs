@@ -2,8 +2,8 @@
 //!
 //! The secret of a borrowed row is kept beside the fields, not among them, so writing a row cannot leak it.
 
-use super::moment;
 use super::source::Source;
+use super::{jwt, moment};
 use crate::secret::Secret;
 use hermes_types::Object;
 use jiff::Timestamp;
@@ -130,6 +130,12 @@ impl Row {
         if self.text("expires_at").is_some() {
             self.set("expires_at", end.to_string());
         }
+    }
+
+    /// The ChatGPT account a stored Codex token belongs to.
+    pub fn chatgpt_account_id(&self) -> Option<String> {
+        let claims = jwt::Claims::of(self.text("access_token")?)?;
+        claims.chatgpt_account_id().map(str::to_owned)
     }
 
     pub fn request_count(&self) -> u64 {

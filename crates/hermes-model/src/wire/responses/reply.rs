@@ -222,7 +222,8 @@ impl Said {
     fn stop_reason(&self, ending: Option<Ending>, backend: Backend) -> StopReason {
         let is_silent = self.texts.is_empty();
         match ending {
-            _ if !self.calls.is_empty() => StopReason::ToolCalls,
+            // A call that was lost is never passed over in silence, whatever else is there to run.
+            _ if !self.calls.is_empty() && self.dropped.is_empty() => StopReason::ToolCalls,
             None => StopReason::Length,
             Some(Ending::Filtered) => StopReason::ContentFilter,
             Some(Ending::Incomplete) => StopReason::Incomplete,
