@@ -126,7 +126,7 @@ impl Case<'_> {
             prop_assert_eq!(reply.stop_reason(), natural, "{}", body);
         }
         for call in &made {
-            prop_assert!(told.contains(call) || self.is_indistinguishable(call), "{harm:?} made {call:?}\n{body}");
+            prop_assert!(self.is_told(call) || self.is_indistinguishable(call), "{harm:?} made {call:?}\n{body}");
         }
         let begun = (0..told.len()).filter(|at| self.came().any(|event| event.call == Some(*at))).count();
         let accounted = made.len() + reply.dropped.len();
@@ -136,6 +136,13 @@ impl Case<'_> {
             "{harm:?} hid that the end is missing\n{body}"
         );
         Ok(())
+    }
+
+    /// A call whose id was lost gets one of our own; the rest has to be as it was told.
+    fn is_told(&self, (id, name, arguments): &(String, String, String)) -> bool {
+        let told = self.tale.calls();
+        let known = told.iter().any(|call| call.0 == *id);
+        told.iter().any(|call| (call.0 == *id || !known) && call.1 == *name && call.2 == *arguments)
     }
 
     /// An event that vanishes without a trace, or comes twice, can leave arguments that read well. Nobody can tell those
@@ -150,17 +157,29 @@ impl Case<'_> {
             Harm::Repeated(_) => true,
             Harm::Nothing | Harm::Garbled(_) | Harm::Altered => false,
         };
-        whole_tail && pieces == *arguments
+        whole_tail && (pieces == *arguments || (pieces.is_empty() && arguments == "{}"))
     }
 
+    /// Blocks of text become lines, so line ends do not count here.
     fn no_word_is_invented(&self, shown: &str) -> TestCaseResult {
         let without_lines = |text: &str| text.replace('\n', "");
         let told = without_lines(&self.tale.text(self.mode));
         let came = without_lines(&self.came().map(|event| event.text.as_str()).collect::<String>());
         let kept = without_lines(&self.reply.text());
-        prop_assert!(kept == told || kept == came, "{:?} made {kept:?} of {told:?}\n{}", self.harm, self.body);
+        let is_kept = match self.tale.habit {
+            Habit::Proper => kept == told || kept == came,
+            // Without numbers, words behind a lost opening belong to nothing.
+            Habit::Zero | Habit::Careless => is_within(&kept, &told) || is_within(&kept, &came),
+        };
+        prop_assert!(is_kept, "{:?} made {kept:?} of {told:?}\n{}", self.harm, self.body);
         let shown = without_lines(shown);
-        prop_assert!(told.starts_with(&shown) || came.starts_with(&shown), "{shown:?} was shown of {told:?}");
+        prop_assert!(is_within(&shown, &told) || is_within(&shown, &came), "{shown:?} was shown of {told:?}");
         Ok(())
     }
+}
+
+/// True when `part` is `whole` with some characters left out.
+fn is_within(part: &str, whole: &str) -> bool {
+    let mut rest = whole.chars();
+    part.chars().all(|wanted| rest.any(|c| c == wanted))
 }
