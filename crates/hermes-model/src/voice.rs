@@ -122,7 +122,7 @@ fn speech(
     decoder: Box<dyn Decoder>,
 ) -> Result<impl Stream<Item = Result<Delta, Fault>> + Send + 'static, Fault> {
     let framing = Framing::of(answer.header("content-type"))?;
-    let speech = Speech { body: answer.body, framing, decoder: Some(decoder), ready: VecDeque::new() };
+    let speech = Speech { body: answer.body, framing, decoder: Some(decoder), ready: VecDeque::new(), fault: None };
     Ok(futures_util::stream::unfold(speech, |mut speech| async move {
         let next = speech.next().await?;
         Some((next, speech))
@@ -154,6 +154,8 @@ struct Speech {
     /// Taken when the answer is complete.
     decoder: Option<Box<dyn Decoder>>,
     ready: VecDeque<Delta>,
+    /// What ended the answer, behind everything that is ready.
+    fault: Option<Fault>,
 }
 
 impl Speech {
@@ -161,6 +163,9 @@ impl Speech {
         loop {
             if let Some(delta) = self.ready.pop_front() {
                 return Some(Ok(delta));
+            }
+            if let Some(fault) = self.fault.take() {
+                return Some(Err(fault));
             }
             // Some servers say all they have to say and then leave the connection open.
             let complete = self.decoder.as_ref()?.is_complete();
@@ -171,7 +176,7 @@ impl Speech {
             };
             if let Err(fault) = step {
                 self.decoder = None;
-                return Some(Err(fault));
+                self.fault = Some(fault);
             }
         }
     }
@@ -179,35 +184,37 @@ impl Speech {
     fn take_in(&mut self, chunk: &[u8]) -> Result<(), Fault> {
         let (Some(decoder), framing) = (self.decoder.as_mut(), &mut self.framing) else { return Ok(()) };
         let mut out = Vec::new();
-        match framing {
-            Framing::Events(parser) => {
-                parser.push(chunk, |event| decoder.event(event, &mut out).map_err(Broken::Fault))?
-            }
+        let taken = match framing {
+            Framing::Events(parser) => parser.push(chunk, |event| heed(decoder.as_mut(), event, &mut out)),
             Framing::Whole(bytes) if bytes.len() + chunk.len() > WHOLE_BODY_CAP => {
-                return Err(Fault::new(FaultKind::Malformed, "the answer is larger than 64 MiB"));
+                Err(Fault::new(FaultKind::Malformed, "the answer is larger than 64 MiB").into())
             }
-            Framing::Whole(bytes) => bytes.extend_from_slice(chunk),
-        }
+            Framing::Whole(bytes) => {
+                bytes.extend_from_slice(chunk);
+                Ok(())
+            }
+        };
         // Bytes came, even if they complete nothing: the peer is alive.
         if out.is_empty() {
             out.push(Delta::Alive);
         }
         self.ready.extend(out);
-        Ok(())
+        Ok(taken?)
     }
 
     /// The bytes are over. A connection that broke before anything was said is reported as what broke it.
     fn close(&mut self, end: End, lost: Option<Fault>) -> Result<(), Fault> {
         let Some(mut decoder) = self.decoder.take() else { return Ok(()) };
         let mut out = Vec::new();
-        match std::mem::replace(&mut self.framing, Framing::Whole(Vec::new())) {
-            Framing::Events(parser) => parser.finish(|event| decoder.event(event, &mut out).map_err(Broken::Fault))?,
+        let taken = match std::mem::replace(&mut self.framing, Framing::Whole(Vec::new())) {
+            Framing::Events(parser) => parser.finish(|event| heed(decoder.as_mut(), event, &mut out)),
             Framing::Whole(bytes) => {
                 let data = String::from_utf8_lossy(&bytes);
-                decoder.event(sse::Event { name: "", data: &data }, &mut out)?;
+                heed(decoder.as_mut(), sse::Event { name: "", data: &data }, &mut out)
             }
-        }
+        };
         self.ready.extend(out);
+        taken?;
         let reply = decoder.finish(end).map_err(|fault| match lost {
             Some(lost) if fault.kind == FaultKind::EmptyStream => lost,
             _ => fault,
@@ -215,6 +222,12 @@ impl Speech {
         self.ready.push_back(Delta::Done(Box::new(reply)));
         Ok(())
     }
+}
+
+/// Hands an event on. What stands behind the end mark is no part of the answer, whether or not the network delivers it
+/// together with the end.
+fn heed(decoder: &mut dyn Decoder, event: sse::Event<'_>, out: &mut Vec<Delta>) -> Result<(), Broken> {
+    if decoder.is_complete() { Ok(()) } else { decoder.event(event, out).map_err(Broken::Fault) }
 }
 
 /// What stops the parser: its own cap, or a fault the server announced.
@@ -226,6 +239,12 @@ enum Broken {
 impl From<sse::SseFault> for Broken {
     fn from(fault: sse::SseFault) -> Self {
         Self::Sse(fault)
+    }
+}
+
+impl From<Fault> for Broken {
+    fn from(fault: Fault) -> Self {
+        Self::Fault(fault)
     }
 }
 

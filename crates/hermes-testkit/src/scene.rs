@@ -7,6 +7,7 @@ use crate::say::Say;
 use crate::script::{Act, Framing, Move, Twist, TwistKind};
 use bytes::Bytes;
 use hermes_core::clock::Clock;
+use serde_json::json;
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -29,6 +30,20 @@ pub(crate) enum Played {
     AsScripted(After),
     /// The client bore the silence of a stall to the end of our patience.
     NobodyLeft,
+}
+
+impl Move {
+    /// The events of a spoken move, each as it goes over the wire to an address that ends in `path`: for tests that need
+    /// the bytes and no server.
+    #[track_caller]
+    pub fn events(&self, path: &str) -> Vec<Bytes> {
+        let protocol = Protocol::of(path).expect("a path of a model protocol");
+        let cue = Cue::of(1, &json!({"model": "scripted", "stream_options": {"include_usage": true}}));
+        match &self.act {
+            Act::Say(say) => Scene { protocol, cue, clock: None }.render(say, self),
+            other => panic!("only a spoken move has events, not {other:?}"),
+        }
+    }
 }
 
 impl Scene {

@@ -89,6 +89,9 @@ pub trait Decoder: Send {
     fn finish(self: Box<Self>, end: End) -> Result<Reply, Fault>;
 }
 
+/// How a call is named to a person when the model's own name for it never came.
+const NAMELESS: &str = "(a call without a name)";
+
 impl ApiMode {
     pub const ALL: [Self; 3] = [Self::ChatCompletions, Self::CodexResponses, Self::AnthropicMessages];
 

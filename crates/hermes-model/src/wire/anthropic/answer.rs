@@ -4,6 +4,7 @@
 //! after the block is over, or forget to announce it at all. None of that may change a call: arguments are the fragments
 //! of one block in their order, and a call whose arguments may be missing something is named, not made.
 
+use super::super::NAMELESS;
 use super::blocks::kind;
 use hermes_types::{Arguments, Assistant, CallId, Content, Delta, Object, Reply, StopReason, ToolCall, Usage};
 use serde_json::{Value, json};
@@ -200,12 +201,19 @@ impl Piece {
         }
     }
 
-    /// Text and thinking explain themselves; nothing else can begin in the middle.
+    /// Text and thinking explain themselves. Arguments that nobody announced are those of a call whose name was lost; it
+    /// cannot be made, but it must not vanish either.
     fn unannounced(fragment: Fragment<'_>) -> Option<Self> {
         match fragment {
+            Fragment::Json(written) => Some(Self::Call {
+                id: String::new(),
+                name: String::new(),
+                given: Value::Null,
+                written: written.to_owned(),
+            }),
             Fragment::Text(text) => Some(Self::Text { text: text.to_owned(), citations: Vec::new() }),
             Fragment::Thinking(text) => Some(Self::Thinking { thinking: text.to_owned(), signature: String::new() }),
-            Fragment::Json(_) | Fragment::Signature(_) | Fragment::Citation(_) => None,
+            Fragment::Signature(_) | Fragment::Citation(_) => None,
         }
     }
 
@@ -329,8 +337,8 @@ impl Said {
             Value::Null => Arguments::from("{}"),
             given => Arguments::from(given.to_string()),
         };
-        let Some(input) = arguments.parse().ok().filter(|_| !unproven) else {
-            self.dropped.push(name);
+        let Some(input) = arguments.parse().ok().filter(|_| !unproven && !name.is_empty()) else {
+            self.dropped.push(if name.is_empty() { NAMELESS.to_owned() } else { name });
             return;
         };
         let known = id.is_empty() || self.calls.iter().any(|call| call.id.as_str() == id);

@@ -4,13 +4,13 @@
 //! the name in every fragment, some the id; some send no id. What comes out is a list of calls with whole arguments, in
 //! the order in which the model began them, and the names of those that could not be completed.
 
+use crate::wire::NAMELESS;
 use hermes_types::{Arguments, CallId, ToolCall};
 use serde_json::Value;
 use std::collections::HashSet;
 
 /// No answer asks for more.
 const MOST_CALLS: usize = 512;
-const NAMELESS: &str = "(a call without a name)";
 
 /// A fragment of a call, as it came. What the server left out is empty.
 #[derive(Debug, Default)]
@@ -111,13 +111,14 @@ impl CallAssembler {
 }
 
 impl Slot {
-    /// True when the fragment with our index begins another call: it has another id, or it has none and brings a name and
-    /// new arguments although ours are complete.
+    /// True when the fragment with our index begins another call: it has another id; or our arguments are complete and it
+    /// brings a name together with an id or with new arguments.
     fn is_other(&self, piece: &CallPiece<'_>) -> bool {
-        if !piece.id.is_empty() {
-            return !self.id.is_empty() && self.id != piece.id;
+        if !piece.id.is_empty() && !self.id.is_empty() {
+            return self.id != piece.id;
         }
-        self.balance.is_closed() && !piece.name.is_empty() && !piece.arguments.trim().is_empty()
+        let has_more = !piece.id.is_empty() || !piece.arguments.trim().is_empty();
+        self.balance.is_closed() && !piece.name.is_empty() && has_more
     }
 
     fn take(&mut self, piece: CallPiece<'_>) -> Option<&str> {
@@ -192,6 +193,14 @@ mod tests {
 
     fn call(id: &str, name: &str, arguments: &str) -> (String, String, String) {
         (id.into(), name.into(), arguments.into())
+    }
+
+    #[test]
+    fn an_id_does_not_stick_to_the_complete_call_before_it() {
+        let pieces = vec![piece(None, "", "f", "{}"), piece(None, "b", "f", ""), piece(None, "", "", "{\"x\":1}")];
+        let first = CallId::deterministic("f", "{}", 0).to_string();
+        let calls = vec![call(&first, "f", "{}"), call("b", "f", "{\"x\":1}")];
+        assert_eq!(assembled(pieces, false), (calls, vec![]));
     }
 
     #[test]

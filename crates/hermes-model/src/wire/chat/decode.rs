@@ -175,7 +175,7 @@ impl ChatDecoder {
     /// An event that is not JSON. A damaged chunk means that something was lost; a stray word means nothing.
     fn unreadable(&mut self, data: &str) {
         self.garbled |= data.starts_with(['{', '[']);
-        self.noise.get_or_insert_with(|| clip(data, SHOWN));
+        self.noise.get_or_insert_with(|| clip(&fault::sentence(data), SHOWN));
     }
 
     /// Why there is no answer.

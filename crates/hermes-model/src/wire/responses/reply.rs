@@ -2,7 +2,7 @@
 
 use super::slots::{Kind, Slot, Slots};
 use super::{Backend, short_hash, text_at};
-use crate::wire::End;
+use crate::wire::{End, NAMELESS};
 use hermes_types::{
     Arguments, Assistant, CallId, Content, Fault, FaultKind, Object, Reply, StopReason, ToolCall, Usage, Usd,
 };
@@ -65,7 +65,7 @@ impl Gathered {
             match slot.kind {
                 Kind::Message => said.message(&slot),
                 Kind::Reasoning => said.reasoning(&slot, &self.issuer),
-                Kind::Call | Kind::CustomCall => said.call(&slot),
+                Kind::Call | Kind::CustomCall => said.call(&slot, self.garbled),
                 Kind::Foreign => {}
             }
         }
@@ -155,11 +155,11 @@ impl Said {
         self.reasoning_items.push(Value::Object(item));
     }
 
-    fn call(&mut self, slot: &Slot) {
-        let name = slot.field("name").unwrap_or_default().trim();
-        let Some(arguments) = slot.whole_arguments() else {
+    fn call(&mut self, slot: &Slot, garbled: bool) {
+        let name = slot.field("name").map(str::trim).filter(|name| !name.is_empty());
+        let (Some(name), Some(arguments)) = (name, slot.whole_arguments(garbled)) else {
             self.unfinished |= slot.is_unfinished();
-            self.dropped.push(name.to_owned());
+            self.dropped.push(name.unwrap_or(NAMELESS).to_owned());
             return;
         };
         let known = |id: &CallId, calls: &[ToolCall]| calls.iter().any(|call| call.id == *id);
@@ -282,8 +282,9 @@ impl Slot {
         matches!(status, Some("in_progress" | "queued" | "incomplete"))
     }
 
-    /// The arguments, if nothing of them can be missing. Fragments without an end count only as one whole object.
-    fn whole_arguments(&self) -> Option<Arguments> {
+    /// The arguments, if nothing of them can be missing. Fragments without an end count only as one whole object, and only
+    /// when every event could be read (`garbled`): arguments with a hole may read well too.
+    fn whole_arguments(&self, garbled: bool) -> Option<Arguments> {
         let key = if self.kind == Kind::CustomCall { "input" } else { "arguments" };
         let finished = self.done.as_ref().and_then(|item| match item.get(key) {
             Some(Value::String(text)) if !text.is_empty() => Some(text.clone()),
@@ -292,7 +293,7 @@ impl Slot {
         });
         let is_whole = self.arguments_done || self.done.is_some();
         let text = finished.unwrap_or_else(|| self.arguments.clone());
-        if self.is_unfinished() || (!is_whole && text.trim().is_empty()) {
+        if self.is_unfinished() || (!is_whole && (garbled || text.trim().is_empty())) {
             return None;
         }
         if self.kind == Kind::CustomCall {
