@@ -41,13 +41,19 @@ pub struct Line {
     place: usize,
     model: Option<Arc<dyn Model>>,
     rests_until: Option<Duration>,
+    calls: u64,
 }
 
 impl Line {
     pub fn begin_turn(&mut self, now: Duration) {
         if self.place > 0 && self.rests_until.is_none_or(|until| now >= until) {
-            *self = Self::default();
+            *self = Self { calls: self.calls, ..Self::default() };
         }
+    }
+
+    /// Attempts so far, those that failed included.
+    pub fn calls(&self) -> u64 {
+        self.calls
     }
 
     /// The model in use, once a call has opened it.
@@ -70,6 +76,7 @@ pub async fn ask(
         let model = current(line, ports, stop).await?;
         request.model.clone_from(&model.card().model);
         request.concessions.clone_from(&tries.conceded);
+        line.calls += 1;
         let fault = match attempt(&*model, Arc::new(request.clone()), manner, ports, stop).await {
             Ok(reply) => return Ok(reply),
             Err(fault) => fault,
