@@ -9,7 +9,9 @@ Examples:
   git diff | hermes -z \"review this\"          standard input becomes context
   hermes -z hi -m claude-sonnet-4-5 --provider anthropic
   hermes model                                choose provider and model
-  hermes demo                                 watch it work without key or network";
+  hermes demo                                 watch it work, no key needed
+
+Exit codes: 0 answered, 1 failed, 2 wrong usage, 130 interrupted.";
 
 /// An AI agent for your terminal: any model, your tools, your memory.
 #[derive(Debug, Parser)]
@@ -48,6 +50,10 @@ pub struct Asking {
     /// Write a JSON report of tokens and cost here, also on failure
     #[arg(long, value_name = "FILE", global = true)]
     pub usage_file: Option<PathBuf>,
+
+    /// Attach an image file (repeatable)
+    #[arg(long, value_name = "FILE", global = true)]
+    pub image: Vec<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -83,11 +89,7 @@ pub struct ChatArgs {
     #[arg(short, long, value_name = "TEXT")]
     pub query: Option<String>,
 
-    /// Attach an image file (repeatable)
-    #[arg(long, value_name = "FILE")]
-    pub image: Vec<PathBuf>,
-
-    /// Only the answer: no notices on stderr but errors
+    /// Only the answer on stdout; on stderr only errors and, last, `session_id: ID`
     #[arg(short = 'Q', long)]
     pub quiet: bool,
 }

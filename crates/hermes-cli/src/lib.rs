@@ -19,13 +19,13 @@ pub fn run(cli: Cli) -> ExitCode {
     let profile = profile.as_deref();
     match (cli.oneshot, cli.command) {
         (Some(prompt), None) => {
-            let (images, asking) = (Vec::new(), cli.asking);
-            wait(commands::ask::run(Question { prompt, images, asking, quiet: false, command: "hermes -z" }, profile))
+            let question = Question { prompt, asking: cli.asking, quiet: false, command: "hermes -z" };
+            wait(commands::ask::run(question, profile))
         }
         (Some(_), Some(_)) => output::misused("-z takes no command besides it; give the prompt to -z alone"),
-        (None, Some(Command::Chat(ChatArgs { query: Some(prompt), image: images, quiet }))) => {
-            let command = "hermes chat";
-            wait(commands::ask::run(Question { prompt, images, asking: cli.asking, quiet, command }, profile))
+        (None, Some(Command::Chat(ChatArgs { query: Some(prompt), quiet }))) => {
+            let question = Question { prompt, asking: cli.asking, quiet, command: "hermes chat" };
+            wait(commands::ask::run(question, profile))
         }
         (None, Some(Command::Demo)) => wait(commands::demo::run(cli.asking)),
         (None, Some(Command::Chat(ChatArgs { query: None, .. })) | None) => output::misused(NOT_INTERACTIVE_YET),
@@ -66,10 +66,15 @@ fn on_console(command: Command, profile: Option<&str>) -> ExitCode {
     exit.into()
 }
 
-/// Runs a future on a runtime of its own. One thread is enough for one conversation, and starts faster than many.
+/// Runs a future on a runtime of its own. One thread is enough for one conversation, and starts faster than many. What is
+/// left behind on other threads, such as a name lookup nobody waits for any more, does not keep the program from ending.
 fn wait<T: From<ExitCode>>(work: impl Future<Output = T>) -> T {
     match tokio::runtime::Builder::new_current_thread().enable_all().build() {
-        Ok(runtime) => runtime.block_on(work),
+        Ok(runtime) => {
+            let done = runtime.block_on(work);
+            runtime.shutdown_background();
+            done
+        }
         Err(error) => output::complain(&format!("the program cannot start: {error}")).into(),
     }
 }

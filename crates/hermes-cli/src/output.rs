@@ -1,93 +1,195 @@
 //! What a person or a program sees of a turn: the one place that writes to stdout and stderr.
 //!
 //! Stdout carries the answer and nothing else. Text goes out live to a terminal and whole to a pipe, so that a retry
-//! never leaves half an answer in somebody's file. Notices go to stderr, for people.
+//! never leaves half an answer in somebody's file. Everything else goes to stderr, for people. A person at a terminal is
+//! never left in silence for long: [`Screen::keep_time`] shows what is being waited for.
+
+mod outcome;
+mod report;
+mod terminal;
+mod words;
+mod wrap;
 
 use crate::args::OutputFormat;
 use hermes_core::ports::Listener;
-use hermes_types::{Event, Fault, FaultKind, Notice, Reply, SessionId, StopReason, Usage};
-use serde_json::{Value, json};
-use std::io::{IsTerminal, Write};
+use hermes_core::stop::Stop;
+use hermes_types::{Event, Fault, Notice, Reply, SessionId};
+use outcome::Outcome;
+use report::Facts;
+use std::convert::Infallible;
+use std::io::{ErrorKind, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Mutex;
+use std::time::{Duration, Instant};
+use terminal::{Attached, Style, Terminal, harmless};
+use words::Phase;
+use wrap::Wrap;
 
 pub const EXIT_FAILED: u8 = 1;
 pub const EXIT_USAGE: u8 = 2;
-pub const EXIT_INTERRUPTED: u8 = 130;
+const EXIT_INTERRUPTED: u8 = 130;
+
+/// How often the line about what is being waited for is drawn anew.
+const TICK: Duration = Duration::from_millis(500);
 
 /// How to show a turn.
 #[derive(Debug, Clone)]
 pub struct Show {
     pub format: OutputFormat,
-    /// Notices about retries, waits and fallbacks on stderr.
-    pub notices: bool,
+    pub aside: Aside,
     /// The prefix of errors: the command as it was typed.
     pub command: &'static str,
     pub session: SessionId,
     pub usage_file: Option<PathBuf>,
 }
 
+/// How much is said on stderr.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Aside {
+    /// Errors alone.
+    Errors,
+    /// Errors, and the session's id at the end.
+    ErrorsAndSession,
+    /// What happens meanwhile, too.
+    Everything,
+}
+
+/// How the asking went.
+#[derive(Debug)]
+pub struct Turn {
+    pub result: Result<Reply, Fault>,
+    /// Attempts to get the answer.
+    pub calls: u64,
+}
+
+impl Turn {
+    /// Nothing was sent.
+    pub fn refused(fault: Fault) -> Self {
+        Self { result: Err(fault), calls: 0 }
+    }
+}
+
 pub struct Screen {
     show: Show,
-    live: bool,
+    terminal: Terminal,
+    /// Stopped when nobody reads us any more: an answer without a reader only costs money.
+    stop: Stop,
     state: Mutex<State>,
 }
 
-#[derive(Default)]
 struct State {
-    provider: String,
-    model: String,
-    /// The cursor is not at the start of a line.
-    mid_line: bool,
-    /// A status line is on the terminal and must be wiped before anything else is written.
-    status: bool,
-    attempts: u64,
+    provider: Option<String>,
+    model: Option<String>,
+    phase: Phase,
+    /// Thoughts are shown.
+    reasoning: bool,
+    /// Whose words are on the screen, and how they are laid out.
+    voice: Option<Voice>,
+    wrap: Wrap,
+    /// The status line is on the screen; the cursor was at this column before it.
+    status: Option<usize>,
     /// Stdout cannot be written to any more, and why.
-    broken: Option<std::io::ErrorKind>,
+    broken: Option<ErrorKind>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Voice {
+    Thought,
+    Answer,
 }
 
 impl Screen {
-    pub fn new(show: Show) -> Self {
-        let live = show.format == OutputFormat::Text && std::io::stdout().is_terminal();
-        Self { show, live, state: Mutex::default() }
+    pub fn new(show: Show, stop: Stop) -> Self {
+        let state = State {
+            provider: None,
+            model: None,
+            phase: Phase::Preparing { since: Instant::now() },
+            reasoning: false,
+            voice: None,
+            wrap: Wrap::default(),
+            status: None,
+            broken: None,
+        };
+        Self { show, terminal: Terminal::of_process(), stop, state: Mutex::new(state) }
     }
 
     /// True when a person watches the words arrive.
     pub fn is_live(&self) -> bool {
-        self.live
+        self.show.format == OutputFormat::Text && self.terminal.out.is_terminal()
+    }
+
+    /// Shows what the model thinks, where a terminal can set it apart from what it says.
+    pub fn show_reasoning(&self, wanted: bool) {
+        let talkative = self.show.aside == Aside::Everything;
+        self.lock().reasoning = wanted && talkative && self.is_live() && self.terminal.can_dim();
     }
 
     /// Prints a line of the program's own on stdout.
     pub fn line(&self, text: &str) {
         let mut state = self.lock();
-        out(&mut state, &format!("{text}\n"));
+        self.wipe(&mut state);
+        self.out(&mut state, &format!("{text}\n"));
+    }
+
+    /// An error for a person, on stderr.
+    pub fn complain(&self, message: &str) {
+        let mut state = self.lock();
+        self.end_line(&mut state);
+        let prefix = format!("{}:", self.show.command);
+        let text = self.laid_out(&format!("{prefix} {message}"));
+        let rest = text.strip_prefix(&prefix).unwrap_or(&text);
+        err(&format!("{}{rest}\n", self.terminal.styled(Style::Alarm, &prefix)));
+    }
+
+    /// Something a person should know, if they want to hear such things.
+    pub fn remark(&self, text: &str) {
+        if self.show.aside == Aside::Everything {
+            self.tell(&mut self.lock(), &format!("… {text}"));
+        }
+    }
+
+    /// Says why the program seems to hang, to everybody who did not ask for silence.
+    pub fn explain_wait(&self, text: &str) {
+        if self.show.aside != Aside::ErrorsAndSession {
+            self.tell(&mut self.lock(), &format!("… {text}"));
+        }
+    }
+
+    /// Shows what is being waited for, for as long as it is polled.
+    pub async fn keep_time(&self) -> Infallible {
+        loop {
+            tokio::time::sleep(TICK).await;
+            self.tick();
+        }
     }
 
     /// Prints how the turn ended, and says it in the exit code.
-    pub fn finish(&self, result: &Result<Reply, Fault>) -> ExitCode {
-        let outcome = Outcome::of(result);
-        self.clear_status();
+    pub fn finish(&self, turn: &Turn) -> ExitCode {
+        let outcome = Outcome::of(&turn.result);
+        self.wipe(&mut self.lock());
         match self.show.format {
-            OutputFormat::Text => self.finish_text(result, outcome),
-            OutputFormat::Json => self.line(&self.report(result, outcome, "result").to_string()),
+            OutputFormat::Text => self.finish_text(&turn.result, outcome),
+            OutputFormat::Json => self.line(&self.with_facts(|facts| report::result(turn, facts)).to_string()),
             OutputFormat::StreamJson => {
-                let event = match result {
+                let event = match &turn.result {
                     Ok(reply) => Event::answer(reply),
                     Err(fault) => Event::Failed { kind: fault.kind, message: fault.message.clone() },
                 };
                 self.line(&serde_json::to_string(&event).unwrap_or_default());
             }
         }
-        if let Err(error) = self.write_usage(result, outcome) {
+        if self.show.aside == Aside::ErrorsAndSession && self.show.format == OutputFormat::Text {
+            err(&format!("session_id: {}\n", self.show.session));
+        }
+        if let Err(error) = self.write_usage(turn) {
             self.complain(&error);
             return ExitCode::from(EXIT_FAILED);
         }
         let broken = self.lock().broken;
         match broken {
-            None => outcome.exit_code(),
             // Whoever read us has seen enough, as in `hermes … | head -1`; there is nobody to complain to.
-            Some(std::io::ErrorKind::BrokenPipe) => ExitCode::from(EXIT_FAILED),
+            None | Some(ErrorKind::BrokenPipe) => outcome.exit_code(),
             Some(reason) => {
                 self.complain(&format!("the answer could not be written: {reason}"));
                 ExitCode::from(EXIT_FAILED)
@@ -95,130 +197,145 @@ impl Screen {
         }
     }
 
-    fn finish_text(&self, result: &Result<Reply, Fault>, outcome: Outcome) {
-        match result {
-            Ok(reply) => {
-                let mut state = self.lock();
-                if self.live {
-                    if state.mid_line {
-                        out(&mut state, "\n");
-                    }
-                } else {
-                    let text = reply.text();
-                    let newline = if text.ends_with('\n') || text.is_empty() { "" } else { "\n" };
-                    out(&mut state, &format!("{text}{newline}"));
-                }
-                drop(state);
-                if let Some(remark) = outcome.remark() {
-                    self.complain(remark);
-                }
-            }
-            Err(fault) => {
-                let mut state = self.lock();
-                if state.mid_line {
-                    out(&mut state, "\n");
-                }
-                drop(state);
-                self.complain(&explain(fault));
-            }
-        }
-    }
-
-    /// An error for a person, on stderr.
-    pub fn complain(&self, message: &str) {
-        self.clear_status();
-        err(&format!("{}: {message}\n", self.show.command));
-    }
-
-    /// Something a person should know, if they want to hear such things.
-    pub fn remark(&self, text: &str) {
-        if self.show.notices {
-            self.clear_status();
-            err(&format!("… {text}\n"));
-        }
-    }
-
-    fn write_usage(&self, result: &Result<Reply, Fault>, outcome: Outcome) -> Result<(), String> {
+    /// Writes the usage file, if one is wanted.
+    pub fn write_usage(&self, turn: &Turn) -> Result<(), String> {
         let Some(path) = &self.show.usage_file else { return Ok(()) };
-        let mut text = self.usage_report(result, outcome).to_string();
-        text.push('\n');
+        let text = format!("{}\n", self.with_facts(|facts| report::usage(turn, facts)));
         std::fs::write(path, text).map_err(|error| format!("cannot write the usage file {}: {error}", path.display()))
     }
 
-    /// The keys scripts of the Python program read.
-    fn usage_report(&self, result: &Result<Reply, Fault>, outcome: Outcome) -> Value {
-        let state = self.lock();
-        let usage = result.as_ref().ok().and_then(|reply| reply.usage).unwrap_or_default();
-        let cost_status = if usage.cost.is_some() { "actual" } else { "unknown" };
-        let mut report = json!({
-            "estimated_cost_usd": usage.cost, "cost_status": cost_status,
-            "cost_source": if usage.cost.is_some() { "provider_cost_api" } else { "none" },
-            "input_tokens": usage.input, "output_tokens": usage.output, "cache_read_tokens": usage.cache_read,
-            "cache_write_tokens": usage.cache_write, "reasoning_tokens": usage.reasoning, "total_tokens": usage.total(),
-            "api_calls": state.attempts + 1, "model": state.model, "provider": state.provider,
-            "session_id": self.show.session, "completed": outcome == Outcome::Answered,
-            "failed": matches!(outcome, Outcome::Failed | Outcome::Interrupted), "service_tier": null,
-        });
-        if let (Err(fault), Some(report)) = (result, report.as_object_mut()) {
-            report.insert("failure".into(), json!({"kind": fault.kind, "message": fault.message}));
-        }
-        report
-    }
-
-    fn report(&self, result: &Result<Reply, Fault>, outcome: Outcome, kind: &str) -> Value {
-        let state = self.lock();
-        let mut report = json!({
-            "type": kind, "outcome": outcome.as_str(), "session_id": self.show.session,
-            "provider": state.provider, "model": state.model,
-        });
-        let Some(fields) = report.as_object_mut() else { return report };
-        match result {
-            Ok(reply) => {
-                fields.insert("text".into(), reply.text().into());
-                fields.insert("reasoning".into(), json!(reply.message.reasoning));
-                fields.insert("stop_reason".into(), json!(reply.stop_reason()));
-                fields.insert("usage".into(), json!(reply.usage.unwrap_or(Usage::default())));
-            }
-            Err(fault) => {
-                fields.insert("error".into(), json!({"kind": fault.kind, "message": fault.message}));
-            }
-        }
-        report
-    }
-
-    fn hear_text(&self, event: &Event) {
-        match event {
-            Event::Text { text } if self.live => {
-                self.clear_status();
-                let mut state = self.lock();
-                state.mid_line = !text.ends_with('\n');
-                out(&mut state, text);
-            }
-            Event::Notice { notice } if self.show.notices => self.tell(notice),
-            _ => {}
-        }
-    }
-
-    fn tell(&self, notice: &Notice) {
-        let text = describe(notice);
-        let transient = matches!(notice, Notice::Waiting { .. });
-        self.clear_status();
+    fn finish_text(&self, result: &Result<Reply, Fault>, outcome: Outcome) {
         let mut state = self.lock();
-        if state.mid_line {
-            err("\n");
-            state.mid_line = false;
+        if self.is_live() {
+            self.end_line(&mut state);
+        } else if let Ok(reply) = result {
+            let text = reply.text();
+            let newline = if text.ends_with('\n') || text.is_empty() { "" } else { "\n" };
+            self.out(&mut state, &format!("{text}{newline}"));
         }
-        if transient && std::io::stderr().is_terminal() {
-            err(&format!("\r{text}"));
-            state.status = true;
-        } else {
-            err(&format!("{text}\n"));
+        let provider = state.provider.clone();
+        drop(state);
+        match result {
+            Ok(_) => outcome.remark().into_iter().for_each(|remark| self.complain(remark)),
+            Err(fault) => self.complain(&words::explain(fault, provider.as_deref())),
         }
     }
 
-    fn clear_status(&self) {
-        if std::mem::take(&mut self.lock().status) {
-            err("\r\x1b[2K");
+    fn with_facts<T>(&self, make: impl FnOnce(Facts<'_>) -> T) -> T {
+        let state = self.lock();
+        let Show { session, .. } = &self.show;
+        make(Facts { session, provider: state.provider.as_deref(), model: state.model.as_deref() })
+    }
+
+    /// Words of the model on the terminal, thoughts set apart from the answer.
+    fn speak(&self, state: &mut State, voice: Voice, text: &str) {
+        self.wipe(state);
+        state.phase = Phase::Speaking { since: Instant::now() };
+        let mut text = harmless(text);
+        if state.voice != Some(voice) {
+            if state.voice.is_some() {
+                self.end_line(state);
+                self.write(state, voice, "\n");
+            }
+            text = text.trim_start_matches('\n').to_owned().into();
+            state.voice = (!text.is_empty()).then_some(voice);
+        }
+        let shown = state.wrap.push(&text, terminal::width());
+        self.write(state, voice, &shown);
+    }
+
+    fn write(&self, state: &mut State, voice: Voice, shown: &str) {
+        match voice {
+            Voice::Answer => self.out(state, shown),
+            Voice::Thought if shown.trim().is_empty() => err(shown),
+            Voice::Thought => err(&self.terminal.styled(Style::Dim, shown)),
+        }
+    }
+
+    /// The cursor to the start of a line, with all words out and the status gone.
+    fn end_line(&self, state: &mut State) {
+        self.wipe(state);
+        let Some(voice) = state.voice.take() else { return };
+        let rest = state.wrap.flush(terminal::width());
+        self.write(state, voice, &rest);
+        if state.wrap.column() > 0 {
+            self.write(state, voice, "\n");
+        }
+        state.wrap = Wrap::default();
+    }
+
+    fn tell(&self, state: &mut State, text: &str) {
+        self.end_line(state);
+        err(&format!("{}\n", self.terminal.styled(Style::Dim, &self.laid_out(text))));
+    }
+
+    /// Text for stderr, in lines that fit where lines have an end.
+    fn laid_out(&self, text: &str) -> String {
+        let text = harmless(text);
+        if self.terminal.err.is_terminal() { wrap::fill(&text, terminal::width()) } else { text.into_owned() }
+    }
+
+    fn has_status_line(&self) -> bool {
+        self.show.aside == Aside::Everything && self.terminal.err == Attached::Terminal
+    }
+
+    fn tick(&self) {
+        if !self.has_status_line() {
+            return;
+        }
+        let mut state = self.lock();
+        let Some(text) = state.phase.status(state.model.as_deref(), Instant::now()) else { return };
+        let width = terminal::width();
+        let text = self.terminal.styled(Style::Dim, &hermes_types::clip(&harmless(&text), width.saturating_sub(1)));
+        match (state.status, state.wrap.column()) {
+            (Some(_), _) => err(&format!("\r\x1b[2K{text}")),
+            (None, column) if column >= width => return, // no way back to behind the last cell of a line
+            (None, column) => {
+                err(&format!("{}{text}", if column > 0 { "\n" } else { "" }));
+                state.status = Some(column);
+            }
+        }
+    }
+
+    /// Takes the status line away and puts the cursor back to where it was.
+    fn wipe(&self, state: &mut State) {
+        match state.status.take() {
+            None => {}
+            Some(0) => err("\r\x1b[2K"),
+            Some(column) => err(&format!("\r\x1b[2K\x1b[A\x1b[{column}C")),
+        }
+    }
+
+    /// Writes to stdout. A reader that went away ends the turn.
+    fn out(&self, state: &mut State, text: &str) {
+        if state.broken.is_some() || text.is_empty() {
+            return;
+        }
+        let mut stdout = std::io::stdout().lock();
+        if let Err(error) = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+            state.broken = Some(error.kind());
+            self.stop.stop();
+        }
+    }
+
+    fn note(&self, state: &mut State, event: &Event) {
+        let now = Instant::now();
+        match event {
+            Event::Started { provider, model, .. }
+            | Event::Notice { notice: Notice::FellBack { provider, model, .. } } => {
+                state.provider = Some(provider.clone());
+                state.model = Some(model.clone());
+                state.phase = Phase::Asking { since: now };
+            }
+            Event::Notice { notice: Notice::Retrying { delay_ms, .. } } => {
+                state.phase = Phase::Pausing { until: now + Duration::from_millis(*delay_ms) };
+            }
+            Event::Notice { notice: Notice::Waiting { .. } } => {}
+            Event::Notice { .. } => state.phase = Phase::Asking { since: now },
+            Event::Reasoning { .. } if !matches!(state.phase, Phase::Thinking { .. }) => {
+                state.phase = Phase::Thinking { since: now };
+            }
+            _ => {}
         }
     }
 
@@ -230,126 +347,27 @@ impl Screen {
 
 impl Listener for Screen {
     fn hear(&self, event: Event) {
-        match &event {
-            Event::Started { provider, model, .. } => {
-                let mut state = self.lock();
-                state.provider.clone_from(provider);
-                state.model.clone_from(model);
+        let mut state = self.lock();
+        self.note(&mut state, &event);
+        match (&event, self.show.format) {
+            (_, OutputFormat::StreamJson) => {
+                let line = serde_json::to_string(&event).unwrap_or_default();
+                self.out(&mut state, &format!("{line}\n"));
             }
-            Event::Notice { notice: Notice::FellBack { provider, model, .. } } => {
-                let mut state = self.lock();
-                state.provider.clone_from(provider);
-                state.model.clone_from(model);
-                state.attempts += 1;
+            (Event::Text { text }, OutputFormat::Text) if self.is_live() => {
+                self.speak(&mut state, Voice::Answer, text);
             }
-            Event::Notice { notice: Notice::Waiting { .. } } => {}
-            Event::Notice { .. } => self.lock().attempts += 1,
-            _ => {}
-        }
-        match self.show.format {
-            OutputFormat::Text => self.hear_text(&event),
-            OutputFormat::StreamJson => self.line(&serde_json::to_string(&event).unwrap_or_default()),
-            OutputFormat::Json => {
-                if let (Event::Notice { notice }, true) = (&event, self.show.notices) {
-                    self.tell(notice);
+            (Event::Reasoning { text }, _) if state.reasoning => self.speak(&mut state, Voice::Thought, text),
+            // The status line says this better.
+            (Event::Notice { notice: Notice::Waiting { .. } }, _) if self.has_status_line() => {}
+            (Event::Notice { notice }, _) if self.show.aside == Aside::Everything => {
+                if let Some(text) = words::describe(notice) {
+                    self.tell(&mut state, &text);
                 }
             }
+            _ => {}
         }
     }
-}
-
-/// How a turn ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Outcome {
-    Answered,
-    /// There is text, but not all of it.
-    Partial,
-    /// The provider withheld the answer.
-    Filtered,
-    Failed,
-    Interrupted,
-}
-
-impl Outcome {
-    fn of(result: &Result<Reply, Fault>) -> Self {
-        match result {
-            Err(fault) if fault.kind == FaultKind::Interrupted => Self::Interrupted,
-            Err(_) => Self::Failed,
-            Ok(reply) => match reply.stop_reason() {
-                _ if reply.cut_off => Self::Partial,
-                StopReason::ContentFilter => Self::Filtered,
-                StopReason::Length | StopReason::Incomplete => Self::Partial,
-                _ => Self::Answered,
-            },
-        }
-    }
-
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Answered => "answered",
-            Self::Partial => "partial",
-            Self::Filtered => "filtered",
-            Self::Failed => "failed",
-            Self::Interrupted => "interrupted",
-        }
-    }
-
-    fn remark(self) -> Option<&'static str> {
-        match self {
-            Self::Partial => Some("the answer is not complete: it ended at the output limit or the connection broke"),
-            Self::Filtered => Some("the provider withheld the answer (content filter)"),
-            Self::Answered | Self::Failed | Self::Interrupted => None,
-        }
-    }
-
-    fn exit_code(self) -> ExitCode {
-        match self {
-            Self::Answered => ExitCode::SUCCESS,
-            Self::Interrupted => ExitCode::from(EXIT_INTERRUPTED),
-            Self::Partial | Self::Filtered | Self::Failed => ExitCode::from(EXIT_FAILED),
-        }
-    }
-}
-
-/// What happened and what to do next, for the faults a person can mend.
-fn explain(fault: &Fault) -> String {
-    let next_step = match fault.kind {
-        FaultKind::Auth | FaultKind::AuthPermanent => "check the key or login: hermes status, hermes auth add PROVIDER",
-        FaultKind::Billing => "top up the account, or choose another model: hermes model",
-        FaultKind::ModelNotFound => "see what there is: hermes model --list",
-        FaultKind::NoRoute => {
-            "check the network, a proxy (HTTPS_PROXY), or the address: hermes config get model.base_url"
-        }
-        FaultKind::RateLimit | FaultKind::Overloaded => {
-            "wait a little, or add a fallback: hermes fallback add PROVIDER MODEL"
-        }
-        _ => return fault.message.clone(),
-    };
-    format!("{}\n  next: {next_step}", fault.message)
-}
-
-fn describe(notice: &Notice) -> String {
-    match notice {
-        Notice::Waiting { seconds } => format!("… waiting for the model ({seconds} s)"),
-        Notice::Retrying { delay_ms, kind, message, .. } => {
-            format!("… {kind}: {message}; trying again in {:.1} s", *delay_ms as f64 / 1000.0)
-        }
-        Notice::Rotated { kind } => format!("… {kind}: going on with another key"),
-        Notice::Refreshed => "… login renewed".into(),
-        Notice::FellBack { provider, model, kind, .. } => format!("… {kind}: going on with {model} at {provider}"),
-        Notice::Conceded { .. } => "… the provider refused part of the request: sent again without it".into(),
-        _ => String::new(),
-    }
-}
-
-/// Writes to stdout. A reader that went away ends the writing, not the program.
-fn out(state: &mut State, text: &str) {
-    if state.broken.is_some() {
-        return;
-    }
-    let mut stdout = std::io::stdout().lock();
-    let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
-    state.broken = written.err().map(|error| error.kind());
 }
 
 /// An error before there is a screen.

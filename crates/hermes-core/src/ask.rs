@@ -44,13 +44,19 @@ pub struct Line {
     rests_until: Option<Duration>,
     /// What this model refused before; asking for it again would cost an attempt and the prompt cache each time.
     conceded: BTreeSet<Concession>,
+    calls: u64,
 }
 
 impl Line {
     pub fn begin_turn(&mut self, now: Duration) {
         if self.place > 0 && self.rests_until.is_none_or(|until| now >= until) {
-            *self = Self::default();
+            *self = Self { calls: self.calls, ..Self::default() };
         }
+    }
+
+    /// Attempts so far, those that failed included.
+    pub fn calls(&self) -> u64 {
+        self.calls
     }
 
     /// The model in use, once a call has opened it.
@@ -73,6 +79,7 @@ pub async fn ask(
         let model = current(line, ports, stop).await?;
         request.model.clone_from(&model.card().model);
         request.concessions.clone_from(&tries.conceded);
+        line.calls += 1;
         let fault = match attempt(&*model, Arc::new(request.clone()), manner, ports, stop).await {
             Ok(reply) => return Ok(reply),
             Err(fault) => fault,

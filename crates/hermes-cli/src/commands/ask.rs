@@ -1,35 +1,35 @@
 //! `hermes -z` and `hermes chat -q`: one question, one answer, the truth in the exit code.
 
+mod input;
+
 use crate::app::App;
 use crate::args::{Asking, OutputFormat};
 use crate::commands::{Exit, Trouble};
-use crate::output::{Screen, Show};
-use base64::Engine;
+use crate::output::{Aside, Screen, Show, Turn};
 use hermes_core::ask::{Line, Manner, Ports, ask};
 use hermes_core::ports::{Listener, Switchboard};
 use hermes_core::stop::Stop;
 use hermes_model::catalog;
 use hermes_model::provider::{Provider, mode, table::PROVIDERS};
-use hermes_model::resolve::{Ask, ResolveError};
-use hermes_types::{Content, EVENT_VERSION, Event, Fault, FaultKind, Message, Part, Reply, Request, SessionId};
+use hermes_model::resolve::{Ask, ResolveError, Runtime};
+use hermes_model::voice::Endpoint;
+use hermes_types::{EVENT_VERSION, Event, Fault, FaultKind, Request, SessionId};
 use jiff::Zoned;
-use std::io::{IsTerminal, Read};
-use std::path::{Path, PathBuf};
+use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 use url::Url;
 
-/// Text from standard input beyond this is not context any more.
-const LARGEST_INPUT: u64 = 16 << 20;
-const LARGEST_IMAGE: u64 = 20 << 20;
-/// A person who forgot that we wait for standard input is told after this long.
-const INPUT_REMINDER: Duration = Duration::from_secs(2);
+/// Names this alike are worth a mention when a model is not found.
+const ALIKE: f64 = 0.8;
+const MOST_SUGGESTIONS: usize = 3;
+/// The endpoint has this long to say which models it has; the failure itself is known already.
+const SUGGESTION_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// What to ask, and how to show it.
 pub struct Question {
     pub prompt: String,
-    pub images: Vec<PathBuf>,
     pub asking: Asking,
     pub quiet: bool,
     /// How the person called us, for messages.
@@ -37,42 +37,94 @@ pub struct Question {
 }
 
 pub async fn run(question: Question, profile: Option<&str>) -> ExitCode {
+    let stop = stop_on_signal();
     let session = new_session_id();
-    let notices = !question.quiet && (question.command != "hermes -z" || std::io::stderr().is_terminal());
-    let screen = Screen::new(Show {
-        format: question.asking.output_format,
-        notices,
-        command: question.command,
-        session: session.clone(),
-        usage_file: question.asking.usage_file.clone(),
-    });
-    match turn(&question, profile, session, &screen).await {
-        Ok(result) => screen.finish(&result),
-        Err(trouble) if question.asking.output_format == OutputFormat::Text || trouble.exit() == Exit::Usage => {
-            screen.complain(&trouble.to_string());
-            trouble.exit().into()
-        }
-        Err(trouble) => screen.finish(&Err(Fault::new(FaultKind::NotConfigured, trouble.to_string()))),
+    let script = question.command == "hermes -z" && !std::io::stderr().is_terminal();
+    let screen = Screen::new(
+        Show {
+            format: question.asking.output_format,
+            aside: match (question.quiet, script) {
+                (true, _) => Aside::ErrorsAndSession,
+                (false, true) => Aside::Errors,
+                (false, false) => Aside::Everything,
+            },
+            command: question.command,
+            session: session.clone(),
+            usage_file: question.asking.usage_file.clone(),
+        },
+        stop.clone(),
+    );
+    let asked = tokio::select! {
+        biased;
+        asked = turn(&question, profile, session, &screen, &stop) => asked,
+        never = screen.keep_time() => match never {},
+    };
+    match asked {
+        Ok(turn) => screen.finish(&turn),
+        Err(trouble) => refuse(&trouble, question.asking.output_format, &screen),
     }
 }
 
-/// Outer error: nothing was asked. Inner result: how the asking went.
+/// Nothing was asked; says why in the form that was wanted.
+fn refuse(trouble: &Trouble, format: OutputFormat, screen: &Screen) -> ExitCode {
+    let refused = Turn::refused(Fault::new(FaultKind::NotConfigured, trouble.to_string()));
+    if format != OutputFormat::Text && trouble.exit() == Exit::Failed {
+        return screen.finish(&refused);
+    }
+    screen.complain(&trouble.to_string());
+    if let Err(error) = screen.write_usage(&refused) {
+        screen.complain(&error);
+    }
+    trouble.exit().into()
+}
+
+/// An error means that nothing was asked.
 async fn turn(
     question: &Question,
     profile: Option<&str>,
     session: SessionId,
     screen: &Screen,
-) -> Result<Result<Reply, Fault>, Trouble> {
-    let stop = stop_on_signal();
-    let message = user_message(question, screen).await?;
-    let app = App::load(profile, question.asking.provider.as_deref()).await?;
+    stop: &Stop,
+) -> Result<Turn, Trouble> {
+    let preparing = prepare(question, profile, &session, screen);
+    let (app, wanted, runtime, request) = tokio::select! {
+        biased;
+        () = stop.wait() => return Ok(Turn::refused(Fault::new(FaultKind::Interrupted, "interrupted"))),
+        prepared = preparing => prepared?,
+    };
+    let retries =
+        app.settings.u64_at("agent.api_max_retries")?.and_then(|times| u32::try_from(times).ok()).unwrap_or(3);
+    screen.show_reasoning(app.settings.bool_at("display.show_reasoning")?);
+    let board = app.board(wanted);
+    let switchboard: &dyn Switchboard = &board;
+    let ports = Ports { switchboard, clock: &*app.clock, listener: screen };
+    let seed = u64::from(std::process::id()) ^ u64::from(app.clock.elapsed().subsec_nanos());
+    let manner = Manner { retries, live: screen.is_live(), seed };
+    let mut line = Line::default();
+    let mut result = ask(request, &mut line, manner, &ports, stop).await;
+    if let Err(fault) = &mut result
+        && fault.kind == FaultKind::ModelNotFound
+    {
+        fault.message.push_str(&suggest_models(&runtime, &app).await);
+    }
+    Ok(Turn { result, calls: line.calls() })
+}
+
+/// Everything up to the first byte that is sent.
+async fn prepare(
+    question: &Question,
+    profile: Option<&str>,
+    session: &SessionId,
+    screen: &Screen,
+) -> Result<(App, Ask, Runtime, Request), Trouble> {
+    let Asking { provider, model, image, .. } = &question.asking;
+    let message = input::message(&question.prompt, image, screen).await?;
+    let app = App::load(profile, provider.as_deref()).await?;
     for warning in &app.warnings {
         screen.remark(warning);
     }
-    let wanted =
-        Ask { provider: question.asking.provider.clone(), model: question.asking.model.clone(), ..Ask::default() };
-    let wanted = choose(wanted, &app, screen).await?;
-    let runtime = app.knowledge.resolve(&wanted)?;
+    let wanted = Ask { provider: provider.clone(), model: model.clone(), ..Ask::default() };
+    let (wanted, runtime) = choose(wanted, &app, screen).await?;
     for note in &runtime.notes {
         screen.remark(note);
     }
@@ -86,26 +138,19 @@ async fn turn(
         messages: vec![Arc::new(message)],
         reasoning: app.knowledge.config.reasoning_for(&runtime.model),
         max_output_tokens: runtime.limits.max_output_tokens,
-        session: Some(session),
+        session: Some(session.clone()),
         ..Request::default()
     };
-    let board = app.board(wanted);
-    let switchboard: &dyn Switchboard = &board;
-    let ports = Ports { switchboard, clock: &*app.clock, listener: screen };
-    let retries =
-        app.settings.u64_at("agent.api_max_retries")?.and_then(|times| u32::try_from(times).ok()).unwrap_or(3);
-    let seed = u64::from(std::process::id()) ^ u64::from(app.clock.elapsed().subsec_nanos());
-    let manner = Manner { retries, live: screen.is_live(), seed };
-    Ok(ask(request, &mut Line::default(), manner, &ports, &stop).await)
+    Ok((app, wanted, runtime, request))
 }
 
 /// What will be asked for. With nothing configured, a server on this machine will do.
-async fn choose(wanted: Ask, app: &App, screen: &Screen) -> Result<Ask, Trouble> {
+async fn choose(wanted: Ask, app: &App, screen: &Screen) -> Result<(Ask, Runtime), Trouble> {
     let error = match app.knowledge.resolve(&wanted) {
-        Ok(_) => return Ok(wanted),
+        Ok(runtime) => return Ok((wanted, runtime)),
         Err(error) => error,
     };
-    match &error {
+    let wanted = match &error {
         ResolveError::NoProvider => {
             let Some(local) = catalog::find_local(local_servers(app), &*app.transport, &*app.clock).await else {
                 return Err(Trouble::Refused(NOTHING_CONFIGURED.into()));
@@ -118,7 +163,7 @@ async fn choose(wanted: Ask, app: &App, screen: &Screen) -> Result<Ask, Trouble>
                 local.provider.label, local.base_url
             ));
             let base_url = Some(local.base_url.to_string());
-            Ok(Ask { provider: Some(local.provider.id.into()), model, base_url, ..wanted })
+            Ask { provider: Some(local.provider.id.into()), model, base_url, ..wanted }
         }
         // A server the person runs knows best which model it has loaded.
         ResolveError::NoModel { base_url, .. } => {
@@ -127,18 +172,20 @@ async fn choose(wanted: Ask, app: &App, screen: &Screen) -> Result<Ask, Trouble>
             let model = found.and_then(|server| server.models.into_iter().next());
             let Some(model) = model else { return Err(error.into()) };
             screen.remark(&format!("using {}, the first model at {base_url}", model.id));
-            Ok(Ask { model: Some(model.id), ..wanted })
+            Ask { model: Some(model.id), ..wanted }
         }
-        _ => Err(error.into()),
-    }
+        _ => return Err(error.into()),
+    };
+    let runtime = app.knowledge.resolve(&wanted)?;
+    Ok((wanted, runtime))
 }
 
 const NOTHING_CONFIGURED: &str = "\
-no model is configured and no local model server answers on this machine. One of these is enough:
-  hermes config set OPENROUTER_API_KEY <key>       a key of any provider: OpenRouter, OpenAI, Anthropic, Gemini, …
-  hermes config set model.base_url http://host:8000/v1     any OpenAI-compatible server
-  hermes model                                     choose from a list
-  hermes demo                                      see it work without any of these";
+no model is configured and no local server answers. One of these is enough:
+  hermes config set OPENROUTER_API_KEY <key>            a key of any provider
+  hermes config set model.base_url http://host:8000/v1  any compatible server
+  hermes model                                          choose from a list
+  hermes demo                                           see it work without";
 
 /// Where a local server would listen: the addresses of the table, moved by their environment variables.
 fn local_servers(app: &App) -> Vec<(&'static Provider, Url)> {
@@ -150,72 +197,30 @@ fn local_servers(app: &App) -> Vec<(&'static Provider, Url)> {
     PROVIDERS.iter().filter(local).filter_map(|row| Some((row, address(row)?))).collect()
 }
 
-/// The prompt, with whatever was piped in as context behind it and the images as parts.
-async fn user_message(question: &Question, screen: &Screen) -> Result<Message, Trouble> {
-    let piped = read_input(screen).await?;
-    let text = match (question.prompt.as_str(), piped.trim()) {
-        ("-", "") => return Err(Trouble::Usage("the prompt is `-`, but nothing came in on standard input".into())),
-        ("-", text) => text.to_owned(),
-        (prompt, "") if prompt.trim().is_empty() => return Err(Trouble::Usage("the prompt is empty".into())),
-        (prompt, "") => prompt.to_owned(),
-        (prompt, context) => format!("{prompt}\n\n{context}"),
+/// Models of the endpoint whose names are close to the one that was not found, as the end of a sentence.
+async fn suggest_models(runtime: &Runtime, app: &App) -> String {
+    let endpoint = Endpoint::of(runtime);
+    let listing = catalog::list_models(&endpoint, &*app.transport, &*app.clock);
+    let listed = tokio::time::timeout(SUGGESTION_TIMEOUT, listing).await;
+    let names: Vec<String> = match listed {
+        Ok(Ok(models)) if !models.is_empty() => models.into_iter().map(|model| model.id).collect(),
+        _ => runtime.provider.models.iter().map(|name| (*name).to_owned()).collect(),
     };
-    if question.images.is_empty() {
-        return Ok(Message::user(text));
-    }
-    let mut parts = vec![Part::of_text(text)];
-    for path in &question.images {
-        parts.push(Part::of_image(image_url(path)?));
-    }
-    Ok(Message::user(Content::Parts(parts)))
+    let near = alike(&runtime.model, names);
+    if near.is_empty() { String::new() } else { format!(" (did you mean {}?)", near.join(" or ")) }
 }
 
-/// Standard input, unless it is a terminal. Reading happens beside the runtime, and a person is told what we wait for.
-async fn read_input(screen: &Screen) -> Result<String, Trouble> {
-    if std::io::stdin().is_terminal() {
-        return Ok(String::new());
-    }
-    let mut reading = tokio::task::spawn_blocking(|| {
-        let mut bytes = Vec::new();
-        std::io::stdin().lock().take(LARGEST_INPUT + 1).read_to_end(&mut bytes).map(|_| bytes)
-    });
-    let read = tokio::select! {
-        read = &mut reading => read,
-        () = tokio::time::sleep(INPUT_REMINDER) => {
-            screen.remark("reading standard input until it ends; add `</dev/null` if there is none");
-            reading.await
-        }
-    };
-    let unreadable = |reason: String| Trouble::Refused(format!("standard input cannot be read: {reason}"));
-    let bytes = read.map_err(|error| unreadable(error.to_string()))?.map_err(|error| unreadable(error.to_string()))?;
-    if bytes.len() as u64 > LARGEST_INPUT {
-        return Err(Trouble::Usage(
-            "standard input is larger than 16 MiB; save it and name the file in the prompt".into(),
-        ));
-    }
-    String::from_utf8(bytes).map_err(|_| Trouble::Usage("standard input is not text (UTF-8)".into()))
-}
-
-fn image_url(path: &Path) -> Result<String, Trouble> {
-    let unusable = |reason: &dyn std::fmt::Display| Trouble::Usage(format!("image {}: {reason}", path.display()));
-    let size = std::fs::metadata(path).map_err(|error| unusable(&error))?.len();
-    if size > LARGEST_IMAGE {
-        return Err(unusable(&"larger than 20 MiB"));
-    }
-    let bytes = std::fs::read(path).map_err(|error| unusable(&error))?;
-    let kind = match bytes.as_slice() {
-        [0x89, b'P', b'N', b'G', ..] => "png",
-        [0xFF, 0xD8, 0xFF, ..] => "jpeg",
-        [b'G', b'I', b'F', b'8', ..] => "gif",
-        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => "webp",
-        _ => return Err(unusable(&"not a PNG, JPEG, GIF or WebP file")),
-    };
-    let data = base64::engine::general_purpose::STANDARD.encode(bytes);
-    Ok(format!("data:image/{kind};base64,{data}"))
+/// The names most like the wanted one, best first.
+fn alike(wanted: &str, names: Vec<String>) -> Vec<String> {
+    let likeness = |name: &str| strsim::jaro_winkler(&name.to_lowercase(), &wanted.to_lowercase());
+    let mut scored: Vec<(f64, String)> = names.into_iter().map(|name| (likeness(&name), name)).collect();
+    scored.retain(|(score, _)| *score >= ALIKE);
+    scored.sort_by(|(left, _), (right, _)| right.total_cmp(left));
+    scored.into_iter().take(MOST_SUGGESTIONS).map(|(_, name)| name).collect()
 }
 
 /// Ctrl-C and a polite kill end the turn; everything that waits listens to this.
-fn stop_on_signal() -> Stop {
+pub(super) fn stop_on_signal() -> Stop {
     use tokio::signal::unix::{SignalKind, signal};
     let stop = Stop::new();
     for kind in [SignalKind::interrupt(), SignalKind::terminate()] {
@@ -233,4 +238,24 @@ fn stop_on_signal() -> Stop {
 fn new_session_id() -> SessionId {
     let random: [u8; 3] = rand::random();
     SessionId::new(format!("{}_{}", Zoned::now().strftime("%Y%m%d_%H%M%S"), hex::encode(random)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mistyped_model_is_answered_with_names_like_it() {
+        let names = || ["gpt-5", "gpt-5-mini", "claude-sonnet-4-5", "text-embedding-3"].map(str::to_owned).to_vec();
+        assert_eq!(alike("gtp-5", names()), ["gpt-5", "gpt-5-mini"]);
+        assert_eq!(alike("Claude-Sonet-4.5", names()), ["claude-sonnet-4-5"]);
+        assert!(alike("zzz", names()).is_empty());
+    }
+
+    #[test]
+    fn the_first_words_fit_a_screen() {
+        let lines: Vec<&str> = NOTHING_CONFIGURED.lines().collect();
+        assert_eq!(lines.len(), 5);
+        assert!(lines.iter().all(|line| line.chars().count() <= 78), "{NOTHING_CONFIGURED}");
+    }
 }

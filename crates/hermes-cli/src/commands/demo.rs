@@ -4,19 +4,19 @@
 //! transport plays a script instead of opening a socket. The first attempt fails on purpose, so that one sees recovery.
 
 use crate::args::{Asking, OutputFormat};
-use crate::output::{Screen, Show};
+use crate::commands::ask::stop_on_signal;
+use crate::output::{Aside, Screen, Show, Turn};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt, stream};
 use hermes_core::ask::{Line, Manner, Ports, ask};
 use hermes_core::clock::RealClock;
-use hermes_core::ports::{Card, Model, Switchboard};
-use hermes_core::stop::Stop;
+use hermes_core::ports::{Card, Listener, Model, Switchboard};
 use hermes_model::provider::Provider;
 use hermes_model::transport::{Answer, Call, Transport};
 use hermes_model::voice::{Endpoint, Voice};
 use hermes_model::wire::{ApiMode, Login, Target};
-use hermes_types::{Fault, FaultKind, Message, Object, Request, SessionId};
+use hermes_types::{EVENT_VERSION, Event, Fault, FaultKind, Message, Object, Request, SessionId};
 use serde_json::json;
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -25,38 +25,54 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 const QUESTION: &str = "What can you do for me?";
-const THOUGHT: &str = "The person is new here. Say what works today, and be plain about what does not.";
+const THOUGHT: &str = "The person is new here. Say plainly what just happened, and what to type next.";
 const ANSWER: &str = "\
-Hello! I am a scripted stand-in: no model was asked and nothing left this machine. But these words came the real way: \
-your question was encoded for the wire, a first attempt failed on purpose and was tried again, and this answer arrived \
-as a stream of events and was decoded piece by piece.\n\n\
-To talk to a real model, give me one of these:\n  \
-- a key:          hermes config set OPENROUTER_API_KEY sk-or-…\n  \
-- a local server: start Ollama, LM Studio, llama.cpp or vLLM; it is found by itself\n  \
-- any endpoint:   hermes config set model.base_url http://host:8000/v1\n\n\
-Then: hermes -z \"why is the sky blue?\"\n";
+Hello! I am a stand-in: no model was asked and nothing left this machine. But these words came to you the real way. Your \
+question was encoded for the wire, the first attempt failed on purpose and was made again, and this answer arrived as a \
+stream of events that were decoded one by one.\n\n\
+To talk to a real model, one of these is enough:\n\n\
+- a key: hermes config set OPENROUTER_API_KEY <key>\n\
+- a local server: start Ollama, LM Studio, llama.cpp or vLLM, and it is found by itself\n\
+- any endpoint: hermes config set model.base_url http://host:8000/v1\n\n\
+Then ask: hermes -z \"why is the sky blue?\"\n";
 /// Words appear at a pace a person can read.
-const PACE: Duration = Duration::from_millis(30);
+const PACE: Duration = Duration::from_millis(60);
 
 pub async fn run(asking: Asking) -> ExitCode {
-    let screen = Screen::new(Show {
-        format: asking.output_format,
-        notices: true,
-        command: "hermes demo",
-        session: SessionId::new("demo"),
-        usage_file: asking.usage_file,
-    });
+    let stop = stop_on_signal();
+    let screen = Screen::new(
+        Show {
+            format: asking.output_format,
+            aside: Aside::Everything,
+            command: "hermes demo",
+            session: SessionId::new("demo"),
+            usage_file: asking.usage_file,
+        },
+        stop.clone(),
+    );
+    screen.show_reasoning(true);
     if asking.output_format == OutputFormat::Text {
         screen.line(&format!("› {QUESTION}\n"));
     }
+    screen.hear(Event::Started {
+        version: EVENT_VERSION,
+        session_id: SessionId::new("demo"),
+        provider: "demo".into(),
+        model: "scripted".into(),
+    });
     let pace = if std::io::stdout().is_terminal() { PACE } else { Duration::ZERO };
     let board = DemoBoard { script: Arc::new(Script { calls: AtomicUsize::new(0), pace }) };
     let clock = RealClock::default();
     let ports = Ports { switchboard: &board, clock: &clock, listener: &screen };
     let manner = Manner { retries: 3, live: screen.is_live(), seed: 1 };
     let request = Request::new("demo", [Message::user(QUESTION)]);
-    let result = ask(request, &mut Line::default(), manner, &ports, &Stop::new()).await;
-    screen.finish(&result)
+    let mut line = Line::default();
+    let result = tokio::select! {
+        biased;
+        result = ask(request, &mut line, manner, &ports, &stop) => result,
+        never = screen.keep_time() => match never {},
+    };
+    screen.finish(&Turn { result, calls: line.calls() })
 }
 
 struct DemoBoard {

@@ -1,0 +1,127 @@
+//! What the program says to a person about a turn: plain functions from what happened to a sentence.
+
+use hermes_types::{Fault, FaultKind, Notice};
+use std::time::{Duration, Instant};
+
+/// Work that takes longer than this shows what is happening.
+const SILENCE: Duration = Duration::from_secs(2);
+/// The longest piece of a server's own words in a line about a retry.
+const LONGEST_REASON: usize = 160;
+
+/// What the program is waiting for, and since when.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Phase {
+    Preparing {
+        since: Instant,
+    },
+    Asking {
+        since: Instant,
+    },
+    /// The model thinks, and its thoughts are not shown.
+    Thinking {
+        since: Instant,
+    },
+    /// Words are on the screen; the last one came then.
+    Speaking {
+        since: Instant,
+    },
+    Pausing {
+        until: Instant,
+    },
+}
+
+impl Phase {
+    /// The line for the person, once it has been quiet for a while.
+    pub(super) fn status(&self, model: Option<&str>, now: Instant) -> Option<String> {
+        let model = model.unwrap_or("the model");
+        let (what, since) = match self {
+            Self::Preparing { since } => ("getting ready".to_owned(), *since),
+            Self::Asking { since } => (format!("waiting for {model}"), *since),
+            Self::Thinking { since } => (format!("{model} is thinking"), *since),
+            Self::Speaking { since } => (format!("waiting for {model} to go on"), *since),
+            Self::Pausing { until } if *until > now => {
+                return Some(format!("… trying again in {} s (Ctrl-C stops)", (*until - now).as_secs() + 1));
+            }
+            // The pause is over and the next attempt is on its way.
+            Self::Pausing { until } => (format!("waiting for {model}"), *until),
+        };
+        let quiet = now.saturating_duration_since(since);
+        (quiet >= SILENCE).then(|| format!("… {what}, {} s (Ctrl-C stops)", quiet.as_secs()))
+    }
+}
+
+/// What happened and what to type next, for the faults a person can mend.
+pub(super) fn explain(fault: &Fault, provider: Option<&str>) -> String {
+    let provider = provider.unwrap_or("PROVIDER");
+    let next_step = match fault.kind {
+        FaultKind::Auth | FaultKind::Entitlement => {
+            format!("look at the key in use (hermes status) or give another one (hermes auth add {provider})")
+        }
+        // Its message already says how to log in again.
+        FaultKind::AuthPermanent => return fault.message.clone(),
+        FaultKind::Billing => "top up the account, or choose another model (hermes model)".into(),
+        FaultKind::ModelNotFound => "choose one the provider has (hermes model), or name it with -m".into(),
+        FaultKind::NoRoute => {
+            "check the network, a proxy (HTTPS_PROXY) and the address (hermes config get model.base_url)".into()
+        }
+        FaultKind::RateLimit | FaultKind::UpstreamRateLimit | FaultKind::Overloaded => {
+            "wait a little, or have a second provider step in (hermes fallback add)".into()
+        }
+        FaultKind::ContextOverflow | FaultKind::PayloadTooLarge => {
+            "send less, or choose a model that reads more (hermes model)".into()
+        }
+        _ => return fault.message.clone(),
+    };
+    format!("{}\n  next: {next_step}", fault.message)
+}
+
+/// A step of recovery; `None` for what only a machine wants to know.
+pub(super) fn describe(notice: &Notice) -> Option<String> {
+    Some(match notice {
+        Notice::Waiting { seconds } => format!("… waiting for the model, {seconds} s"),
+        Notice::Retrying { delay_ms, kind, message, .. } => {
+            let reason = hermes_types::clip(message, LONGEST_REASON);
+            format!("… {kind} ({reason}), trying again in {:.1} s", *delay_ms as f64 / 1000.0)
+        }
+        Notice::Rotated { kind } => format!("… {kind}, going on with another key"),
+        Notice::Refreshed => "… login renewed".into(),
+        Notice::FellBack { provider, model, kind, .. } => format!("… {kind}, going on with {model} at {provider}"),
+        Notice::Conceded { .. } => "… the provider refused part of the request, sent again without it".into(),
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_short_wait_is_silent_and_a_long_one_says_for_what() {
+        let start = Instant::now();
+        let after = |seconds| start + Duration::from_secs(seconds);
+        let asking = Phase::Asking { since: start };
+        assert_eq!(asking.status(Some("m"), after(1)), None);
+        assert_eq!(asking.status(Some("m"), after(5)).as_deref(), Some("… waiting for m, 5 s (Ctrl-C stops)"));
+        let thinking = Phase::Thinking { since: start };
+        assert_eq!(thinking.status(Some("m"), after(2)).as_deref(), Some("… m is thinking, 2 s (Ctrl-C stops)"));
+        let pausing = Phase::Pausing { until: after(30) };
+        assert_eq!(pausing.status(None, after(1)).as_deref(), Some("… trying again in 30 s (Ctrl-C stops)"));
+        assert_eq!(pausing.status(None, after(31)), None);
+        assert_eq!(
+            pausing.status(None, after(33)).as_deref(),
+            Some("… waiting for the model, 3 s (Ctrl-C stops)"),
+            "behind the pause the next attempt is waited for"
+        );
+    }
+
+    #[test]
+    fn what_a_person_can_mend_comes_with_the_next_step() {
+        for kind in FaultKind::ALL {
+            let told = explain(&Fault::new(kind, "it broke"), Some("acme"));
+            assert!(told.starts_with("it broke"), "{told}");
+            assert!(!told.contains("PROVIDER"), "{told}");
+        }
+        let refused = explain(&Fault::new(FaultKind::Auth, "HTTP 401: no"), Some("acme"));
+        assert!(refused.ends_with("(hermes auth add acme)"), "{refused}");
+    }
+}
