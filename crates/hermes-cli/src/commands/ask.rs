@@ -2,14 +2,14 @@
 
 use crate::app::App;
 use crate::args::{Asking, OutputFormat};
+use crate::commands::waiting::stop_on_signal;
 use crate::commands::{Exit, Trouble};
 use crate::output::{Screen, Show};
 use base64::Engine;
 use hermes_core::ask::{Line, Manner, Ports, ask};
 use hermes_core::ports::{Listener, Switchboard};
-use hermes_core::stop::Stop;
 use hermes_model::catalog;
-use hermes_model::provider::{Provider, mode, table::PROVIDERS};
+use hermes_model::provider::Provider;
 use hermes_model::resolve::{Ask, ResolveError};
 use hermes_types::{Content, EVENT_VERSION, Event, Fault, FaultKind, Message, Part, Reply, Request, SessionId};
 use jiff::Zoned;
@@ -18,7 +18,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
-use url::Url;
 
 /// Text from standard input beyond this is not context any more.
 const LARGEST_INPUT: u64 = 16 << 20;
@@ -107,7 +106,7 @@ async fn choose(wanted: Ask, app: &App, screen: &Screen) -> Result<Ask, Trouble>
     };
     match &error {
         ResolveError::NoProvider => {
-            let Some(local) = catalog::find_local(local_servers(app), &*app.transport, &*app.clock).await else {
+            let Some(local) = catalog::find_local(app.local_servers(), &*app.transport, &*app.clock).await else {
                 return Err(Trouble::Refused(NOTHING_CONFIGURED.into()));
             };
             let first = local.models.first().map(|model| model.id.clone());
@@ -133,22 +132,12 @@ async fn choose(wanted: Ask, app: &App, screen: &Screen) -> Result<Ask, Trouble>
     }
 }
 
-const NOTHING_CONFIGURED: &str = "\
+pub(super) const NOTHING_CONFIGURED: &str = "\
 no model is configured and no local model server answers on this machine. One of these is enough:
   hermes config set OPENROUTER_API_KEY <key>       a key of any provider: OpenRouter, OpenAI, Anthropic, Gemini, …
   hermes config set model.base_url http://host:8000/v1     any OpenAI-compatible server
   hermes model                                     choose from a list
   hermes demo                                      see it work without any of these";
-
-/// Where a local server would listen: the addresses of the table, moved by their environment variables.
-fn local_servers(app: &App) -> Vec<(&'static Provider, Url)> {
-    let local = |row: &&Provider| row.is_self_hosted() && !row.base_url.is_empty();
-    let address = |row: &Provider| {
-        let moved = row.base_env.iter().find_map(|name| app.env().setting(name));
-        mode::read_base_url(row, moved.unwrap_or(row.base_url)).ok()
-    };
-    PROVIDERS.iter().filter(local).filter_map(|row| Some((row, address(row)?))).collect()
-}
 
 /// The prompt, with whatever was piped in as context behind it and the images as parts.
 async fn user_message(question: &Question, screen: &Screen) -> Result<Message, Trouble> {
@@ -212,22 +201,6 @@ fn image_url(path: &Path) -> Result<String, Trouble> {
     };
     let data = base64::engine::general_purpose::STANDARD.encode(bytes);
     Ok(format!("data:image/{kind};base64,{data}"))
-}
-
-/// Ctrl-C and a polite kill end the turn; everything that waits listens to this.
-fn stop_on_signal() -> Stop {
-    use tokio::signal::unix::{SignalKind, signal};
-    let stop = Stop::new();
-    for kind in [SignalKind::interrupt(), SignalKind::terminate()] {
-        let stop = stop.clone();
-        // Without the handler the default action ends the program, which is also an answer to a signal.
-        let Ok(mut signals) = signal(kind) else { continue };
-        tokio::spawn(async move {
-            signals.recv().await;
-            stop.stop();
-        });
-    }
-    stop
 }
 
 fn new_session_id() -> SessionId {
