@@ -127,6 +127,18 @@ pub(super) fn reason(error: &ResolveError, who: Option<&Who>, app: &App) -> Stri
     }
 }
 
+/// The same for a line of a table.
+pub(super) fn brief(error: &ResolveError, who: Option<&Who>, app: &App) -> String {
+    match (error, who) {
+        (ResolveError::MissingKey { .. } | ResolveError::MissingLogin { .. }, Some(who)) if who.resting(app) => {
+            format!("resting after an error: hermes auth reset {}", who.name)
+        }
+        (ResolveError::MissingKey { .. }, Some(who)) => format!("needs a key: hermes auth add {}", who.name),
+        (ResolveError::MissingLogin { .. }, Some(who)) => format!("needs a login: hermes auth add {}", who.name),
+        _ => error.to_string(),
+    }
+}
+
 /// Where a credential is from, in words.
 pub(super) fn origin(credential: &Credential, environment: &Environment) -> String {
     let kind = if credential.login == Login::OAuth { "login" } else { "key" };

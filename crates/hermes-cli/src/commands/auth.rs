@@ -130,7 +130,10 @@ pub async fn leave(who: Option<&str>, profile: Option<&str>, console: &mut Conso
         match in_use.map(str::to_owned) {
             Some(who) => logout(&who, profile, console).await,
             None => {
-                writeln!(console.out, "Nobody is logged in, so there is nothing to forget.")?;
+                writeln!(
+                    console.out,
+                    "No login is in use. `hermes auth list` shows what is stored, `hermes auth logout PROVIDER` forgets it."
+                )?;
                 Ok(Exit::Done)
             }
         }

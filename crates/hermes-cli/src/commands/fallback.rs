@@ -81,7 +81,12 @@ fn list(app: &App, console: &mut Console<'_>) -> Result<Exit, Trouble> {
         .enumerate()
         .map(|(place, entry)| {
             let (provider, model) = names(entry);
-            [(place + 1).to_string(), provider.to_owned(), model.to_owned(), readiness(entry, app)]
+            [
+                (place + 1).to_string(),
+                provider.to_owned(),
+                model.to_owned(),
+                obstacle(entry, app).unwrap_or("ready".into()),
+            ]
         })
         .collect();
     table::write(console.out, &rows)?;
@@ -109,9 +114,8 @@ fn add(app: &App, who: &str, name: &str, base_url: Option<&str>, console: &mut C
         Ok(appended(raw, &entry))
     })?;
     writeln!(console.out, "Added {model} at {} to {}.", who.label, file.display())?;
-    let ready = readiness(&entry, app);
-    if ready != READY {
-        writeln!(console.err, "It cannot be used yet: {ready}.")?;
+    if let Some(obstacle) = obstacle(&entry, app) {
+        writeln!(console.err, "It cannot be used yet: {obstacle}")?;
     }
     Ok(Exit::Done)
 }
@@ -144,20 +148,12 @@ fn clear(app: &App, console: &mut Console<'_>) -> Result<Exit, Trouble> {
     Ok(Exit::Done)
 }
 
-const READY: &str = "ready";
-
-/// Whether a place could be asked now, in words.
-pub(super) fn readiness(entry: &Value, app: &App) -> String {
-    match ask_of(entry) {
-        None => "ignored, provider and model are both needed".into(),
-        Some(ask) => match app.knowledge.resolve(&ask) {
-            Ok(_) => READY.into(),
-            Err(error) => {
-                let who = ask.provider.as_deref().and_then(|name| Who::find(name, &app.knowledge.config).ok());
-                access::reason(&error, who.as_ref(), app)
-            }
-        },
-    }
+/// Why a place could not be asked now.
+pub(super) fn obstacle(entry: &Value, app: &App) -> Option<String> {
+    let Some(ask) = ask_of(entry) else { return Some("ignored, provider and model are both needed".into()) };
+    let error = app.knowledge.resolve(&ask).err()?;
+    let who = ask.provider.as_deref().and_then(|name| Who::find(name, &app.knowledge.config).ok());
+    Some(access::brief(&error, who.as_ref(), app))
 }
 
 /// What an entry asks for, as the settings are read.
@@ -265,7 +261,7 @@ mod tests {
     fn places_are_added_behind_the_others_and_comments_stay() {
         let entry = json!({"provider": "zai", "model": "glm-5"});
         let add = |raw: &Value| appended(raw, &entry);
-        assert_eq!(edited("", add), "fallback_providers:\n  - model: glm-5\n    provider: zai\n");
+        assert_eq!(edited("", add), "fallback_providers:\n- model: glm-5\n  provider: zai\n");
         assert_eq!(
             edited(TWO, add),
             TWO.replace("    model: y\n", "    model: y\n  - model: glm-5\n    provider: zai\n")
@@ -288,7 +284,7 @@ mod tests {
     fn the_older_key_moves_into_the_list_with_the_first_edit() {
         let entry = json!({"provider": "zai", "model": "glm-5"});
         let legacy = "fallback_model:\n  provider: nous\n  model: x\n";
-        let expected = "fallback_providers:\n  - model: x\n    provider: nous\n  - model: glm-5\n    provider: zai\n";
+        let expected = "fallback_providers:\n- model: x\n  provider: nous\n- model: glm-5\n  provider: zai\n";
         assert_eq!(edited(legacy, |raw| appended(raw, &entry)), expected);
         let both = "fallback_providers:\n  - provider: groq\n    model: y\nfallback_model:\n  - provider: groq\n    model: y\n  - provider: nous\n    model: x\n";
         assert_eq!(edited(both, |raw| without(raw, 0)), "fallback_providers:\n  - model: x\n    provider: nous\n");

@@ -107,7 +107,7 @@ fn fallbacks(app: &App) -> Vec<Place> {
     let places = fallback::places(app.settings.value());
     let place = |entry| {
         let (provider, model) = fallback::names(entry);
-        Place { provider: provider.to_owned(), model: model.to_owned(), state: fallback::readiness(entry, app) }
+        Place { provider: provider.to_owned(), model: model.to_owned(), problem: fallback::obstacle(entry, app) }
     };
     places.iter().map(place).collect()
 }

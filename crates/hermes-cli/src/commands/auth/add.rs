@@ -26,7 +26,7 @@ pub(super) async fn run(args: AddArgs, profile: Option<&str>, console: &mut Cons
             }
             let browser = Browser::choose(&app.environment, args.no_browser);
             let flow = Flow::of(who.row.auth).ok_or_else(|| no_login(&who))?;
-            log_in(flow, &app.auth, args.label, browser, console).await?;
+            log_in(flow, &app.auth, args.label, browser, Person::present(), console).await?;
             writeln!(console.out, "Logged in to {}.", who.label)?;
         }
         Kind::ApiKey => {
@@ -54,7 +54,7 @@ pub(in super::super) async fn obtain(
     match kind(who, &args, Some(person)).await? {
         Kind::OAuth => {
             let flow = Flow::of(who.row.auth).ok_or_else(|| no_login(who))?;
-            log_in(flow, &app.auth, None, Browser::choose(&app.environment, false), console).await
+            log_in(flow, &app.auth, None, Browser::choose(&app.environment, false), Some(person), console).await
         }
         Kind::ApiKey => {
             let key = typed_key(who, Some(person)).await?;

@@ -75,20 +75,26 @@ pub(super) async fn log_in(
     cx: &AuthContext,
     label: Option<String>,
     browser: Browser,
+    person: Option<Person>,
     console: &mut Console<'_>,
 ) -> Result<(), Trouble> {
     match flow {
-        Flow::Paste => paste(cx, browser, console).await,
+        Flow::Paste => paste(cx, browser, person, console).await,
         Flow::Device(vendor) => confirm(vendor, cx, label, browser, console).await,
     }
 }
 
-async fn paste(cx: &AuthContext, browser: Browser, console: &mut Console<'_>) -> Result<(), Trouble> {
+async fn paste(
+    cx: &AuthContext,
+    browser: Browser,
+    person: Option<Person>,
+    console: &mut Console<'_>,
+) -> Result<(), Trouble> {
     let proof = Proof::random();
     let page = anthropic::authorize_url(&cx.endpoints, &proof);
     writeln!(console.err, "Open this page, log in, and copy the code it shows:\n\n  {page}\n")?;
     browser.show(&page);
-    let pasted = match Person::present() {
+    let pasted = match person {
         Some(person) => person.line("Code:", "the whole of it, with the # in the middle", "").await?,
         None => console.read_line()?,
     };

@@ -144,12 +144,12 @@ mod tests {
     fn another_model_at_the_same_place_keeps_the_place() {
         let before = "model:\n  default: m\n  provider: local\n  base_url: http://box:8000/v1\n  api_key: sk-secret\n  context_length: 9\n";
         assert_eq!(
-            after(before, "custom", "n", None),
-            "model:\n  default: n\n  provider: custom\n  base_url: http://box:8000/v1\n  api_key: sk-secret\n"
+            after(before, "custom", "other", None),
+            "model:\n  default: other\n  provider: custom\n  base_url: http://box:8000/v1\n  api_key: sk-secret\n"
         );
         assert_eq!(
-            after(before, "custom", "n", Some("http://other:1/v1")),
-            "model:\n  default: n\n  provider: custom\n  base_url: http://other:1/v1\n"
+            after(before, "custom", "other", Some("http://other:1/v1")),
+            "model:\n  default: other\n  provider: custom\n  base_url: http://other:1/v1\n"
         );
     }
 

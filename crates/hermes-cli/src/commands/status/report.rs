@@ -42,7 +42,8 @@ pub(super) struct Main {
 pub(super) struct Place {
     pub(super) provider: String,
     pub(super) model: String,
-    pub(super) state: String,
+    /// `None` when it could be asked now.
+    pub(super) problem: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -129,7 +130,12 @@ impl Report {
         let rows: Vec<[String; 4]> = (1..)
             .zip(&self.fallbacks)
             .map(|(number, place): (usize, _)| {
-                [number.to_string(), place.provider.clone(), place.model.clone(), place.state.clone()]
+                [
+                    number.to_string(),
+                    place.provider.clone(),
+                    place.model.clone(),
+                    place.problem.clone().unwrap_or_else(|| "ready".into()),
+                ]
             })
             .collect();
         table::write(out, &rows)
