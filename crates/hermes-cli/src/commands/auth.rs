@@ -18,6 +18,7 @@ use clap::ValueEnum;
 use hermes_model::auth::edit::pick;
 use hermes_model::auth::{Row, Source};
 use hermes_model::resolve::ModelConfig;
+use serde_json::Value;
 
 #[derive(Debug, clap::Args)]
 pub struct AuthArgs {
@@ -237,10 +238,20 @@ fn forget_choice(app: &App, who: &Who, console: &mut Console<'_>) -> Result<(), 
     Ok(())
 }
 
-fn without_choice(raw: &serde_json::Value) -> Vec<Change> {
+/// A section with nothing left in it goes too.
+fn without_choice(raw: &Value) -> Vec<Change> {
+    const CHOICE: [&str; 3] = ["provider", "default", "base_url"];
     let (mut changes, present) = migrate::model_section(raw);
-    let keys = ["provider", "default", "base_url"].map(|key| KeyPath::of(["model", key]));
-    changes.extend(keys.into_iter().filter(|path| path.find(&present).is_some()).map(Change::Unset));
+    let section = KeyPath::of(["model"]);
+    let keys: Vec<&String> =
+        section.find(&present).and_then(Value::as_object).into_iter().flat_map(|map| map.keys()).collect();
+    let (chosen, others): (Vec<&String>, Vec<&String>) =
+        keys.into_iter().partition(|key| CHOICE.contains(&key.as_str()));
+    if others.is_empty() {
+        changes.push(Change::Unset(section));
+    } else {
+        changes.extend(chosen.into_iter().map(|key| Change::Unset(section.child(key.as_str()))));
+    }
     changes
 }
 
@@ -249,4 +260,20 @@ fn configured_address(who: &Who, config: &ModelConfig) -> Option<String> {
     let chosen = config.model.provider.as_deref().and_then(|name| Who::find(name, config).ok());
     let is_chosen = chosen.map_or(who.name == "custom", |chosen| chosen.name == who.name);
     config.model.base_url.clone().filter(|_| is_chosen)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_forgotten_choice_leaves_what_is_not_part_of_it() {
+        let forgotten = |yaml: &str| {
+            let raw = crate::settings::document::parse_text(yaml).expect("YAML");
+            edit::apply(yaml, &without_choice(&raw)).expect("applied")
+        };
+        assert_eq!(forgotten("a: 1\nmodel:\n  default: x\n  provider: nous\n"), "a: 1\n");
+        assert_eq!(forgotten("model:\n  default: x\n  provider: nous\n  max_tokens: 5\n"), "model:\n  max_tokens: 5\n");
+        assert_eq!(forgotten("model: x\nprovider: nous\n"), "");
+    }
 }

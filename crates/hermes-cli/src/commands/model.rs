@@ -8,7 +8,7 @@ mod offer;
 mod pick;
 mod save;
 
-use super::access::Who;
+use super::access::{Access, Who};
 use super::config::refuse_managed;
 use super::person::Person;
 use super::{Console, Exit, Trouble, table};
@@ -217,7 +217,10 @@ async fn set(
         None => offer.models.first().map(|model| model.id.clone()).ok_or_else(|| nothing_offered(&who, &offer))?,
     };
     if let Some(problem) = &offer.problem {
-        writeln!(console.err, "Note: {} could not be asked whether it has {model} ({problem}).", who.label)?;
+        // What is missing is said after the choice, once.
+        if !matches!(who.access(app), Access::Missing(_)) {
+            writeln!(console.err, "Note: {} could not be asked whether it has {model} ({problem}).", who.label)?;
+        }
     } else if !offer.knows(&model) {
         return Err(Trouble::Refused(offer.refusal(&who, &model)));
     }

@@ -114,7 +114,7 @@ impl Report {
             row("model", "none".into());
         }
         match &self.probe {
-            Some(Probe { models: Some(models), .. }) => row("answers", format!("yes, with {models} models")),
+            Some(Probe { models: Some(models), .. }) => row("answers", format!("yes; models listed: {models}")),
             Some(Probe { problem, .. }) => row("answers", format!("no: {}", problem.as_deref().unwrap_or_default())),
             None => {}
         }
