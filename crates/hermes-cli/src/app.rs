@@ -8,14 +8,17 @@ use hermes_core::clock::{Clock, RealClock};
 use hermes_model::auth::{AuthContext, AuthPaths, Endpoints, Logins};
 use hermes_model::board::{Board, Knowledge};
 use hermes_model::http::{HttpOptions, HttpTransport};
-use hermes_model::provider::{AuthKind, Provider};
+use hermes_model::provider::table::PROVIDERS;
+use hermes_model::provider::{AuthKind, Provider, mode};
 use hermes_model::resolve::{Ask, Env, ModelConfig};
 use hermes_model::secret::Secret;
 use hermes_model::transport::Transport;
+use hermes_model::wire::ApiMode;
 use jiff::Timestamp;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
+use url::Url;
 
 const CA_VARIABLES: [&str; 3] = ["HERMES_CA_BUNDLE", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"];
 const GITHUB_VARIABLES: [&str; 3] = ["COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN"];
@@ -53,7 +56,7 @@ impl App {
         warnings.extend(logins.warnings().iter().map(ToString::to_string));
 
         let auth = AuthContext::new(paths, endpoints, transport.clone(), clock.clone(), github);
-        let now = Timestamp::try_from(clock.now()).unwrap_or(Timestamp::UNIX_EPOCH);
+        let now = time_of_day(&*clock);
         let seed = u64::try_from(now.as_nanosecond() & i128::from(u64::MAX)).unwrap_or_default();
         let cwd = std::env::current_dir().unwrap_or_else(|_| "/".into());
         let knowledge = Knowledge::new(config, environment.for_resolver(), logins, cwd, now, seed);
@@ -77,6 +80,26 @@ impl App {
     pub fn env(&self) -> &Env {
         &self.knowledge.env
     }
+
+    /// Where a local server would listen: the addresses of the table, moved by their environment variables.
+    pub fn local_servers(&self) -> Vec<(&'static Provider, Url)> {
+        let local = |row: &&Provider| row.is_self_hosted() && !row.base_url.is_empty();
+        let address = |row: &Provider| {
+            let moved = row.base_env.iter().find_map(|name| self.env().setting(name));
+            let url = mode::read_base_url(row, moved.unwrap_or(row.base_url)).ok()?;
+            Some(mode::settle(row, ApiMode::ChatCompletions, url))
+        };
+        PROVIDERS.iter().filter(local).filter_map(|row| Some((row, address(row)?))).collect()
+    }
+
+    /// The time of day by this run's clock.
+    pub fn now(&self) -> Timestamp {
+        time_of_day(&*self.clock)
+    }
+}
+
+fn time_of_day(clock: &dyn Clock) -> Timestamp {
+    Timestamp::try_from(clock.now()).unwrap_or(Timestamp::UNIX_EPOCH)
 }
 
 fn auth_paths(home: &Home, environment: &Environment) -> AuthPaths {

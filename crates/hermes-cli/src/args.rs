@@ -71,6 +71,14 @@ pub enum OutputFormat {
 pub enum Command {
     /// Ask one question (`-q`); an interactive session is not there yet
     Chat(ChatArgs),
+    /// Choose provider and model
+    Model(crate::commands::model::ModelArgs),
+    /// Keys and logins
+    Auth(crate::commands::auth::AuthArgs),
+    /// Show what would be asked, and with what
+    Status(crate::commands::status::StatusArgs),
+    /// Choose who is asked when the model fails
+    Fallback(crate::commands::fallback::FallbackArgs),
     /// Look at settings and change them
     Config(crate::commands::config::ConfigArgs),
     /// Keep several homes side by side
@@ -81,6 +89,12 @@ pub enum Command {
     Completion { shell: clap_complete::Shell },
     /// Print the version
     Version,
+    /// Where logins have gone
+    #[command(hide = true)]
+    Login,
+    /// Forget the login in use, or that of `--provider`
+    #[command(hide = true)]
+    Logout,
 }
 
 #[derive(Debug, Args)]

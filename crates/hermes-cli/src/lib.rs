@@ -6,7 +6,7 @@ pub mod commands;
 pub mod output;
 pub mod settings;
 
-use args::{ChatArgs, Cli, Command};
+use args::{Asking, ChatArgs, Cli, Command};
 use clap::CommandFactory;
 use commands::ask::Question;
 use commands::{Console, Exit, Trouble};
@@ -29,7 +29,7 @@ pub fn run(cli: Cli) -> ExitCode {
         }
         (None, Some(Command::Demo)) => wait(commands::demo::run(cli.asking)),
         (None, Some(Command::Chat(ChatArgs { query: None, .. })) | None) => output::misused(NOT_INTERACTIVE_YET),
-        (None, Some(command)) => on_console(command, profile),
+        (None, Some(command)) => on_console(command, &cli.asking, profile),
     }
 }
 
@@ -37,18 +37,32 @@ const NOT_INTERACTIVE_YET: &str = "an interactive session is not there yet; ask 
     hermes -z \"why is the sky blue?\"\nor see `hermes --help`, `hermes demo`";
 
 /// The commands that print and end.
-fn on_console(command: Command, profile: Option<&str>) -> ExitCode {
-    let (mut out, mut err, mut input) = (std::io::stdout().lock(), std::io::stderr().lock(), std::io::stdin().lock());
+fn on_console(command: Command, asking: &Asking, profile: Option<&str>) -> ExitCode {
+    // Not locked: prompts write to the same terminal from another thread.
+    let (mut out, mut err, mut input) = (std::io::stdout(), std::io::stderr(), std::io::stdin().lock());
     let mut console = Console { out: &mut out, err: &mut err, input: &mut input };
+    let console = &mut console;
     let exit = match command {
+        Command::Model(args) => {
+            return wait(async { commands::model::run(args, asking, profile, console).await.into() });
+        }
+        Command::Auth(args) => return wait(async { commands::auth::run(args, profile, console).await.into() }),
+        Command::Status(args) => {
+            return wait(async { commands::status::run(args, asking, profile, console).await.into() });
+        }
+        Command::Fallback(args) => return wait(async { commands::fallback::run(args, profile, console).await.into() }),
+        Command::Login => commands::auth::point_to_auth(console),
+        Command::Logout => {
+            return wait(async { commands::auth::leave(asking.provider.as_deref(), profile, console).await.into() });
+        }
         Command::Config(args) => match Home::of_process(profile) {
-            Ok(home) => commands::config::run(args, &home, &Environment::capture(&home), &mut console),
+            Ok(home) => commands::config::run(args, &home, &Environment::capture(&home), console),
             Err(error) => console.finish(Err(error.into())),
         },
         Command::Profile(args) => {
             let var = |name: &str| std::env::var_os(name);
             match Root::find(&var) {
-                Ok(root) => commands::profile::run(args, &root, root.home(profile, &var).ok().as_ref(), &mut console),
+                Ok(root) => commands::profile::run(args, &root, root.home(profile, &var).ok().as_ref(), console),
                 Err(error) => console.finish(Err(Trouble::from(error))),
             }
         }

@@ -28,7 +28,7 @@ use wrap::Wrap;
 
 pub const EXIT_FAILED: u8 = 1;
 pub const EXIT_USAGE: u8 = 2;
-const EXIT_INTERRUPTED: u8 = 130;
+pub(crate) const EXIT_INTERRUPTED: u8 = 130;
 
 /// How often the line about what is being waited for is drawn anew.
 const TICK: Duration = Duration::from_millis(500);

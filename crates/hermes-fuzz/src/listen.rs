@@ -62,7 +62,14 @@ fn endpoint(mode: ApiMode) -> Endpoint {
         credential: None,
         headers: Vec::new(),
         stale: None,
-        card: Card { provider, model, context_window: 100_000, stale_after: minute, give_up_after: minute },
+        card: Card {
+            provider,
+            model,
+            context_window: 100_000,
+            stale_after: minute,
+            first_byte_after: None,
+            give_up_after: minute,
+        },
     }
 }
 

@@ -91,6 +91,18 @@ impl Board {
         Self { knowledge, auth, transport, places: runtimes.into_iter().map(place).collect() }
     }
 
+    /// The first place with a credential that is good now, for questions beside the conversation: which models are there?
+    pub async fn first_endpoint(&self) -> Result<Endpoint, Fault> {
+        let ask = self.places.first().map(|place| with(place, |place| place.ask.clone())).unwrap_or_default();
+        let runtime = self.knowledge.resolve(&ask).map_err(|error| not_configured(&error))?;
+        if runtime.provider.auth == AuthKind::ExternalProcess {
+            let message = format!("{} is a program of its own and lists no models", runtime.label);
+            return Err(Fault::new(FaultKind::NotConfigured, message));
+        }
+        let runtime = self.preflight(runtime).await?;
+        Ok(self.endpoint(&runtime))
+    }
+
     async fn open_place(&self, at: usize) -> Result<Option<Arc<dyn Model>>, Fault> {
         let Some(place) = self.places.get(at) else { return Ok(None) };
         let (ask, resolved) = with(place, |place| (place.ask.clone(), place.runtime.clone()));

@@ -52,6 +52,8 @@ pub async fn list_models(
         _ => AuthHeader::Bearer,
     };
     if endpoint.mode == ApiMode::AnthropicMessages {
+        // Anthropic hands out twenty at a time unless asked for more.
+        call.url.query_pairs_mut().append_pair("limit", "1000");
         call.headers.push(("anthropic-version".into(), "2023-06-01".into()));
     }
     call.credential = endpoint.credential.clone().map(|secret| (header, secret));
@@ -65,6 +67,15 @@ pub async fn find_local(
     transport: &dyn Transport,
     clock: &dyn Clock,
 ) -> Option<LocalServer> {
+    list_local(candidates, transport, clock).await.into_iter().next()
+}
+
+/// Asks every candidate at once; those that answer with a model, in the order of the list.
+pub async fn list_local(
+    candidates: Vec<(&'static Provider, Url)>,
+    transport: &dyn Transport,
+    clock: &dyn Clock,
+) -> Vec<LocalServer> {
     let asked = candidates.into_iter().map(|(provider, base_url)| async move {
         let mut url = base_url.clone();
         url.set_path(&format!("{}/models", base_url.path().trim_end_matches('/')));
@@ -72,7 +83,7 @@ pub async fn find_local(
         let models = read_list(&body, provider);
         (!models.is_empty()).then_some(LocalServer { provider, base_url, models })
     });
-    join_all(asked).await.into_iter().flatten().next()
+    join_all(asked).await.into_iter().flatten().collect()
 }
 
 async fn fetch(call: Call, transport: &dyn Transport, clock: &dyn Clock, limit: Duration) -> Result<Value, Fault> {

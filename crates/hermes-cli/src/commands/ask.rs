@@ -4,13 +4,14 @@ mod input;
 
 use crate::app::App;
 use crate::args::{Asking, OutputFormat};
+use crate::commands::waiting::stop_on_signal;
 use crate::commands::{Exit, Trouble};
 use crate::output::{Aside, Screen, Show, Turn};
 use hermes_core::ask::{Line, Manner, Ports, ask};
 use hermes_core::ports::{Listener, Switchboard};
 use hermes_core::stop::Stop;
 use hermes_model::catalog;
-use hermes_model::provider::{Provider, mode, table::PROVIDERS};
+use hermes_model::provider::Provider;
 use hermes_model::resolve::{Ask, ResolveError, Runtime};
 use hermes_model::voice::Endpoint;
 use hermes_types::{EVENT_VERSION, Event, Fault, FaultKind, Request, SessionId};
@@ -19,7 +20,6 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
-use url::Url;
 
 /// Names this alike are worth a mention when a model is not found.
 const ALIKE: f64 = 0.8;
@@ -152,7 +152,7 @@ async fn choose(wanted: Ask, app: &App, screen: &Screen) -> Result<(Ask, Runtime
     };
     let wanted = match &error {
         ResolveError::NoProvider => {
-            let Some(local) = catalog::find_local(local_servers(app), &*app.transport, &*app.clock).await else {
+            let Some(local) = catalog::find_local(app.local_servers(), &*app.transport, &*app.clock).await else {
                 return Err(Trouble::Refused(NOTHING_CONFIGURED.into()));
             };
             let first = local.models.first().map(|model| model.id.clone());
@@ -180,22 +180,12 @@ async fn choose(wanted: Ask, app: &App, screen: &Screen) -> Result<(Ask, Runtime
     Ok((wanted, runtime))
 }
 
-const NOTHING_CONFIGURED: &str = "\
+pub(super) const NOTHING_CONFIGURED: &str = "\
 no model is configured and no local server answers. One of these is enough:
   hermes config set OPENROUTER_API_KEY <key>            a key of any provider
   hermes config set model.base_url http://host:8000/v1  any compatible server
   hermes model                                          choose from a list
   hermes demo                                           see it work without";
-
-/// Where a local server would listen: the addresses of the table, moved by their environment variables.
-fn local_servers(app: &App) -> Vec<(&'static Provider, Url)> {
-    let local = |row: &&Provider| row.is_self_hosted() && !row.base_url.is_empty();
-    let address = |row: &Provider| {
-        let moved = row.base_env.iter().find_map(|name| app.env().setting(name));
-        mode::read_base_url(row, moved.unwrap_or(row.base_url)).ok()
-    };
-    PROVIDERS.iter().filter(local).filter_map(|row| Some((row, address(row)?))).collect()
-}
 
 /// Models of the endpoint whose names are close to the one that was not found, as the end of a sentence.
 async fn suggest_models(runtime: &Runtime, app: &App) -> String {
@@ -217,22 +207,6 @@ fn alike(wanted: &str, names: Vec<String>) -> Vec<String> {
     scored.retain(|(score, _)| *score >= ALIKE);
     scored.sort_by(|(left, _), (right, _)| right.total_cmp(left));
     scored.into_iter().take(MOST_SUGGESTIONS).map(|(_, name)| name).collect()
-}
-
-/// Ctrl-C and a polite kill end the turn; everything that waits listens to this.
-pub(super) fn stop_on_signal() -> Stop {
-    use tokio::signal::unix::{SignalKind, signal};
-    let stop = Stop::new();
-    for kind in [SignalKind::interrupt(), SignalKind::terminate()] {
-        let stop = stop.clone();
-        // Without the handler the default action ends the program, which is also an answer to a signal.
-        let Ok(mut signals) = signal(kind) else { continue };
-        tokio::spawn(async move {
-            signals.recv().await;
-            stop.stop();
-        });
-    }
-    stop
 }
 
 fn new_session_id() -> SessionId {

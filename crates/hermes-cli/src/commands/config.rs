@@ -323,7 +323,7 @@ fn variable_name(key: &str) -> Option<String> {
     (word && (in_capitals || like_a_key)).then_some(upper)
 }
 
-fn refuse_managed(home: &Home, environment: &Environment, path: &KeyPath) -> Result<(), Trouble> {
+pub(super) fn refuse_managed(home: &Home, environment: &Environment, path: &KeyPath) -> Result<(), Trouble> {
     let managed_file = environment.managed_dir().join("config.yaml");
     if managed_file == home.config_file() {
         return Ok(());

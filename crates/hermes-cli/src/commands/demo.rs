@@ -4,7 +4,7 @@
 //! transport plays a script instead of opening a socket. The first attempt fails on purpose, so that one sees recovery.
 
 use crate::args::{Asking, OutputFormat};
-use crate::commands::ask::stop_on_signal;
+use crate::commands::waiting::stop_on_signal;
 use crate::output::{Aside, Screen, Show, Turn};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;

@@ -1,10 +1,19 @@
 //! The commands. Each takes its parsed arguments and a [`Console`], and ends in an [`Exit`] that tells the truth.
 
+mod access;
 pub mod ask;
+pub mod auth;
 pub mod config;
 pub mod demo;
+pub mod fallback;
+pub mod model;
+mod person;
 pub mod profile;
+pub mod status;
+mod table;
+mod waiting;
 
+use crate::output::{EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE};
 use crate::settings::disk::DiskError;
 use crate::settings::edit::EditError;
 use crate::settings::key_path::PathFault;
@@ -28,6 +37,8 @@ pub enum Exit {
     Done,
     Failed,
     Usage,
+    /// The person left.
+    Interrupted,
 }
 
 /// What stopped a command; the text is for the person.
@@ -54,13 +65,19 @@ pub enum Trouble {
     /// The command line itself is wrong.
     #[error("{0}")]
     Usage(String),
+    #[error("Left; nothing was changed.")]
+    Interrupted,
     #[error("the output could not be written: {0}")]
     Output(#[from] io::Error),
 }
 
 impl Trouble {
     pub fn exit(&self) -> Exit {
-        if matches!(self, Self::Key(_) | Self::Usage(_)) { Exit::Usage } else { Exit::Failed }
+        match self {
+            Self::Key(_) | Self::Usage(_) => Exit::Usage,
+            Self::Interrupted => Exit::Interrupted,
+            _ => Exit::Failed,
+        }
     }
 }
 
@@ -91,8 +108,9 @@ impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
         Self::from(match exit {
             Exit::Done => 0,
-            Exit::Failed => 1,
-            Exit::Usage => 2,
+            Exit::Failed => EXIT_FAILED,
+            Exit::Usage => EXIT_USAGE,
+            Exit::Interrupted => EXIT_INTERRUPTED,
         })
     }
 }

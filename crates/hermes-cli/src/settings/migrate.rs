@@ -102,6 +102,17 @@ pub fn plan(config: &Value, variables: &BTreeMap<String, String>) -> Vec<Step> {
     steps
 }
 
+/// The changes that bring the section `model` into the present layout, and the settings after them: for whoever is about
+/// to change something below it.
+pub fn model_section(config: &Value) -> (Vec<Change>, Value) {
+    let mut present = config.clone();
+    let actions = fold_model(config, &BTreeMap::new());
+    apply_in_memory(&mut present, &actions);
+    unfold_bare_id(&mut present);
+    let change = |action| if let Action::Config(change) = action { Some(change) } else { None };
+    (actions.into_iter().filter_map(change).collect(), present)
+}
+
 /// Brings settings just read into the present layout, in memory only.
 pub fn fold(config: &mut Value) {
     let none = BTreeMap::new();
@@ -109,7 +120,11 @@ pub fn fold(config: &mut Value) {
         let actions = (rung.plan)(config, &none);
         apply_in_memory(config, &actions);
     }
-    // A bare id is the short form of the section.
+    unfold_bare_id(config);
+}
+
+/// A bare id is the short form of the section.
+fn unfold_bare_id(config: &mut Value) {
     if let Some(Value::String(id)) = at(config, "model") {
         let section =
             if id.is_empty() { Value::Object(serde_json::Map::new()) } else { serde_json::json!({ "default": id }) };

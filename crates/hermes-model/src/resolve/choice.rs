@@ -205,6 +205,12 @@ fn identify<'a>(name: &str, config: &'a ModelConfig) -> Result<Identity<'a>, Res
     Ok(Identity { row, entry, name: row.id.to_owned() })
 }
 
+/// The provider a person means by `name`, whether or not it can be used: its row, and the name it is stored under (its id,
+/// or `custom:<name>` for an endpoint of the config).
+pub fn whois(name: &str, config: &ModelConfig) -> Result<(&'static Provider, String), ResolveError> {
+    identify(name, config).map(|identity| (identity.row, identity.name))
+}
+
 /// The canonical name of a provider, for comparing two of them; an unknown name is only normalised.
 pub(super) fn canonical(name: &str, config: &ModelConfig) -> String {
     identify(name, config).map_or_else(|_| normal(name), |identity| identity.name)

@@ -24,7 +24,7 @@ mod timeouts;
 mod tests;
 
 pub use auxiliary::{AuxCandidate, Skip, TASKS, Task, Via, route};
-pub use choice::split_model;
+pub use choice::{split_model, whois};
 pub use config::{Alias, ModelConfig, Selected, TaskConfig, TaskFallback};
 pub use credential::{Credential, Source};
 pub use endpoint::is_local;

@@ -1,0 +1,178 @@
+//! Who could be asked with what the person has: each provider, and what opens it.
+
+use super::Trouble;
+use crate::app::App;
+use crate::settings::Environment;
+use hermes_model::auth::{AuthType, Row, Source as RowSource};
+use hermes_model::auth::{Standing, edit, pool};
+use hermes_model::provider::{AuthKind, Provider, table::PROVIDERS};
+use hermes_model::resolve::{self, Ask, Credential, ModelConfig, ResolveError, Source};
+use hermes_model::secret::Secret;
+use hermes_model::wire::Login;
+
+/// A provider as the person means it.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Who {
+    pub(super) row: &'static Provider,
+    /// Its id, or `custom:<name>` for an endpoint of the config.
+    pub(super) name: String,
+    pub(super) label: String,
+}
+
+/// What opens a provider.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Access {
+    /// A credential; the text says which.
+    Ready(String),
+    /// Nothing is needed: a server at home, a program of its own.
+    Open,
+    Missing(ResolveError),
+}
+
+impl Who {
+    pub(super) fn find(name: &str, config: &ModelConfig) -> Result<Self, Trouble> {
+        let (row, name) = resolve::whois(name, config).map_err(|error| match error {
+            ResolveError::UnknownProvider { .. } => Trouble::Usage(error.to_string()),
+            other => other.into(),
+        })?;
+        Ok(Self::of(row, name, config))
+    }
+
+    fn of(row: &'static Provider, name: String, config: &ModelConfig) -> Self {
+        let entry = name.strip_prefix("custom:").and_then(|key| config.entry(key));
+        let label = entry.map_or(row.label, |entry| entry.label()).to_owned();
+        Self { row, name, label }
+    }
+
+    /// Every provider there is: the table, then the endpoints of the config.
+    pub(super) fn all(config: &ModelConfig) -> Vec<Self> {
+        let built_in = PROVIDERS.iter().map(|row| Self::of(row, row.id.to_owned(), config));
+        let custom = Provider::find("custom").into_iter();
+        let added = custom.flat_map(|row| {
+            let named =
+                config.entries.iter().filter(|entry| entry.base_url.is_some() && Provider::find(&entry.key).is_none());
+            named
+                .filter_map(|entry| resolve::whois(&entry.key, config).ok())
+                .map(|(_, name)| Self::of(row, name, config))
+        });
+        built_in.chain(added).collect()
+    }
+
+    /// True when the person has to say where it is.
+    pub(super) fn needs_address(&self) -> bool {
+        self.row.base_url.is_empty() && self.name == self.row.id
+    }
+
+    pub(super) fn access(&self, app: &App) -> Access {
+        let ask = Ask { provider: Some(self.name.clone()), ..Ask::default() };
+        match resolve::candidates(&ask, &app.knowledge.known()) {
+            Ok(found) => match found.first() {
+                Some(Credential { source: Source::None | Source::Entry(_), secret: None, .. }) => Access::Open,
+                Some(credential) => Access::Ready(origin(credential, &app.environment)),
+                // Resolving anything tells what is missing.
+                None => Access::Missing(missing(&ask, app)),
+            },
+            Err(error) => Access::Missing(error),
+        }
+    }
+
+    /// Its credentials as they are now: stored ones, logins of other programs, variables.
+    pub(super) fn credentials(&self, app: &App) -> Vec<Row> {
+        let variables =
+            self.row.key_env.iter().filter(|_| self.name == self.row.id && self.row.auth != AuthKind::CopilotToken);
+        let live = variables.filter_map(|name| Some(from_variable(name, app.env().credential(name)?)));
+        app.knowledge.logins.pool(&self.name, live.collect())
+    }
+
+    /// When everything stored is resting, the reason for having nothing is not that nothing is there.
+    pub(super) fn resting(&self, app: &App) -> bool {
+        let rows = self.credentials(app);
+        !rows.is_empty() && rows.iter().all(|row| matches!(row.standing(app.now()), Standing::Resting { .. }))
+    }
+}
+
+/// The providers something is stored or set for, with their credentials.
+pub(super) fn with_credentials(app: &App) -> Vec<(Who, Vec<Row>)> {
+    let known = Who::all(&app.knowledge.config).into_iter();
+    known
+        .map(|who| (who.credentials(app), who))
+        .filter(|(rows, _)| !rows.is_empty())
+        .map(|(rows, who)| (who, rows))
+        .collect()
+}
+
+fn from_variable(name: &str, secret: Secret) -> pool::Live {
+    pool::Live {
+        source: RowSource::Env(name.to_owned()),
+        label: name.to_owned(),
+        auth_type: AuthType::ApiKey,
+        secret,
+        base_url: None,
+        expires_at: None,
+    }
+}
+
+fn missing(ask: &Ask, app: &App) -> ResolveError {
+    let ask = Ask { model: Some("any".into()), ..ask.clone() };
+    app.knowledge.resolve(&ask).err().unwrap_or(ResolveError::NoProvider)
+}
+
+/// Why a provider cannot be asked, with the rest of stored credentials taken into account.
+pub(super) fn reason(error: &ResolveError, who: Option<&Who>, app: &App) -> String {
+    match (error, who) {
+        (ResolveError::MissingKey { .. } | ResolveError::MissingLogin { .. }, Some(who)) if who.resting(app) => {
+            ResolveError::Exhausted { provider: who.label.clone(), id: who.name.clone() }.to_string()
+        }
+        _ => error.to_string(),
+    }
+}
+
+/// The same for a line of a table.
+pub(super) fn brief(error: &ResolveError, who: Option<&Who>, app: &App) -> String {
+    match (error, who) {
+        (ResolveError::MissingKey { .. } | ResolveError::MissingLogin { .. }, Some(who)) if who.resting(app) => {
+            format!("resting after an error: hermes auth reset {}", who.name)
+        }
+        (ResolveError::MissingKey { .. }, Some(who)) => format!("needs a key: hermes auth add {}", who.name),
+        (ResolveError::MissingLogin { .. }, Some(who)) => format!("needs a login: hermes auth add {}", who.name),
+        _ => error.to_string(),
+    }
+}
+
+/// Where a credential is from, in words.
+pub(super) fn origin(credential: &Credential, environment: &Environment) -> String {
+    let kind = if credential.login == Login::OAuth { "login" } else { "key" };
+    match &credential.source {
+        Source::Explicit => "given for this run".into(),
+        Source::Config => "model.api_key or model.key_env in config.yaml".into(),
+        Source::Entry(name) => format!("providers.{name} in config.yaml"),
+        Source::Env(name) => match environment.source(name) {
+            Some(place) => format!("{name} ({place})"),
+            None => name.clone(),
+        },
+        Source::Stored(word) => stored(word, kind),
+        Source::None => "none needed".into(),
+    }
+}
+
+/// What the word a credential is stored under means.
+pub(super) fn stored(word: &str, kind: &str) -> String {
+    match word {
+        "claude_code" => "login of Claude Code".into(),
+        "gh_cli" => "login of GitHub's own program".into(),
+        "manual" | "device_code" | "hermes_pkce" => format!("{kind} stored by `hermes auth add`"),
+        other => format!("{kind} stored as {other}"),
+    }
+}
+
+/// How a credential stands, in words.
+pub(super) fn standing(listed: &edit::Listed) -> String {
+    let rest = |time: Option<std::time::Duration>| super::table::span(time.unwrap_or_default());
+    match (&listed.standing, listed.life) {
+        (Standing::Resting { .. }, _) => format!("resting for {}", rest(listed.rest)),
+        (Standing::Dead { reason }, _) => format!("dead ({reason}), needs a new login"),
+        (Standing::Ready, Some(life)) if life.is_zero() => "ready, renewed when used".into(),
+        (Standing::Ready, Some(life)) => format!("ready, renewed after {}", rest(Some(life))),
+        (Standing::Ready, None) => "ready".into(),
+    }
+}

@@ -1,0 +1,184 @@
+//! `hermes model` as a conversation: who, how to get in, which model. Everything that can be used at once stands first.
+
+use super::super::access::{Access, Who};
+use super::super::auth;
+use super::super::person::Person;
+use super::super::waiting::watch;
+use super::super::{Console, Exit, Trouble, table};
+use super::check_url;
+use super::offer::Offer;
+use super::save::{self, Choice};
+use crate::app::App;
+use hermes_model::catalog::{self, LocalServer, ModelInfo};
+use hermes_model::resolve::{Ask, Runtime};
+use url::Url;
+
+/// `who` is given when the command line names the provider.
+pub(super) async fn run(
+    app: App,
+    who: Option<Who>,
+    base_url: Option<Url>,
+    person: Person,
+    profile: Option<&str>,
+    console: &mut Console<'_>,
+) -> Result<Exit, Trouble> {
+    let current = app.knowledge.resolve(&Ask::default()).ok();
+    let who = match who {
+        Some(who) => who,
+        None => provider(&app, current.as_ref(), person, console).await?,
+    };
+    let base_url = match base_url {
+        None if who.needs_address() => Some(address(&app, &who, person).await?),
+        given => given,
+    };
+    let app = enter(app, &who, base_url.as_ref(), person, profile, console).await?;
+    let offer = Offer::of(&app, &who, base_url.as_ref(), console).await?;
+    if let Some(notice) = offer.notice(&who) {
+        writeln!(console.err, "{notice}")?;
+    }
+    let current = current.filter(|runtime| runtime.name == who.name).map(|runtime| runtime.model);
+    let model = model(&who, &offer, current.as_deref(), person).await?;
+    save::write(&app, &Choice { who, model, base_url }, console)
+}
+
+async fn provider(
+    app: &App,
+    current: Option<&Runtime>,
+    person: Person,
+    console: &mut Console<'_>,
+) -> Result<Who, Trouble> {
+    let looking = catalog::list_local(app.local_servers(), &*app.transport, &*app.clock);
+    let local = watch(console, |_| "looking for model servers on this machine".to_owned(), looking).await?;
+    let mut rows: Vec<(Group, String, Who)> = Who::all(&app.knowledge.config)
+        .into_iter()
+        .map(|who| {
+            let (group, remark) = describe(&who, app, &local);
+            (group, remark, who)
+        })
+        .collect();
+    rows.sort_by_key(|(group, ..)| *group);
+    let start = current.and_then(|runtime| rows.iter().position(|(.., who)| who.name == runtime.name)).unwrap_or(0);
+    let width = rows.iter().map(|(.., who)| who.label.chars().count()).max().unwrap_or(0);
+    let lines = rows.iter().map(|(group, remark, who)| format!("{} {:<width$}  {remark}", group.mark(), who.label));
+    let chosen = person.choose("Who should answer?", lines.collect(), start).await?;
+    let (.., who) = rows.into_iter().nth(chosen).ok_or(Trouble::Interrupted)?;
+    Ok(who)
+}
+
+/// In which order providers are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Group {
+    Ready,
+    Needs,
+    /// Servers at home that do not answer now.
+    Silent,
+}
+
+impl Group {
+    fn mark(self) -> char {
+        match self {
+            Self::Ready => '●',
+            Self::Needs | Self::Silent => '○',
+        }
+    }
+}
+
+fn describe(who: &Who, app: &App, local: &[LocalServer]) -> (Group, String) {
+    let running = local.iter().find(|server| server.provider.id == who.name);
+    match (who.access(app), running) {
+        (_, Some(server)) => (Group::Ready, format!("{} models at {}", server.models.len(), server.base_url)),
+        (Access::Ready(origin), None) => (Group::Ready, origin),
+        (Access::Open, None) if who.name.starts_with("custom:") => (Group::Ready, "your endpoint".into()),
+        (Access::Open, None) if who.row.is_self_hosted() => {
+            (Group::Silent, format!("no server at {}", who.row.base_url))
+        }
+        (Access::Open, None) => (Group::Needs, "the program `copilot`, with its own login".into()),
+        (Access::Missing(_), None) if who.needs_address() => (Group::Needs, "any address you name".into()),
+        (Access::Missing(_), None) if who.resting(app) => (Group::Needs, "its keys are resting after an error".into()),
+        (Access::Missing(_), None) => (Group::Needs, needs(who).into()),
+    }
+}
+
+fn needs(who: &Who) -> &'static str {
+    use hermes_model::provider::AuthKind;
+    match who.row.auth {
+        AuthKind::Anthropic => "needs a key or a login",
+        AuthKind::CodexOAuth | AuthKind::NousOAuth | AuthKind::CopilotToken => "needs a login",
+        AuthKind::ApiKey | AuthKind::OptionalKey | AuthKind::ExternalProcess => "needs a key",
+    }
+}
+
+async fn address(app: &App, who: &Who, person: Person) -> Result<Url, Trouble> {
+    let config = &app.knowledge.config.model;
+    let is_chosen = config.provider.as_deref().is_none_or(|name| name == who.name);
+    let known = config.base_url.as_deref().filter(|_| is_chosen).unwrap_or_default();
+    let text = person.line("Address:", "with its version, like http://127.0.0.1:8000/v1", known).await?;
+    check_url(&text)
+}
+
+/// Gets the credential that is missing, and reads everything again with it.
+async fn enter(
+    app: App,
+    who: &Who,
+    base_url: Option<&Url>,
+    person: Person,
+    profile: Option<&str>,
+    console: &mut Console<'_>,
+) -> Result<App, Trouble> {
+    if let Some(url) = base_url.filter(|_| who.needs_address()) {
+        let ask = Ask {
+            provider: Some(who.name.clone()),
+            model: Some("any".into()),
+            base_url: Some(url.to_string()),
+            ..Ask::default()
+        };
+        let opened = app.knowledge.resolve(&ask).is_ok_and(|runtime| runtime.credential.secret.is_some());
+        if !opened {
+            let key = person.secret("Key:", "empty if it needs none; it does not appear as you paste it").await?;
+            if !key.trim().is_empty() {
+                auth::store_key(&app, who, None, &key, Some(url.to_string()), console).await?;
+                return App::load(profile, Some(&who.name)).await;
+            }
+        }
+        return Ok(app);
+    }
+    match who.access(&app) {
+        Access::Ready(_) | Access::Open => Ok(app),
+        Access::Missing(error) if who.resting(&app) => {
+            writeln!(console.err, "{}", super::super::access::reason(&error, Some(who), &app))?;
+            Ok(app)
+        }
+        Access::Missing(_) => {
+            auth::obtain(&app, who, person, console).await?;
+            App::load(profile, Some(&who.name)).await
+        }
+    }
+}
+
+async fn model(who: &Who, offer: &Offer, current: Option<&str>, person: Person) -> Result<String, Trouble> {
+    let by_hand = "Model:";
+    if offer.models.is_empty() {
+        return typed(person, by_hand, current.unwrap_or_default()).await;
+    }
+    let start = current.and_then(|id| offer.models.iter().position(|model| model.id == id)).unwrap_or(0);
+    let mut lines: Vec<String> = offer.models.iter().map(|model| line(model, current)).collect();
+    lines.push("another one: type its name".into());
+    let chosen = person.choose(&format!("Which model of {}?", who.label), lines, start).await?;
+    match offer.models.get(chosen) {
+        Some(model) => Ok(model.id.clone()),
+        None => typed(person, by_hand, "").await,
+    }
+}
+
+async fn typed(person: Person, question: &str, initial: &str) -> Result<String, Trouble> {
+    let name = person.line(question, "as the provider names it", initial).await?;
+    if name.is_empty() { Err(Trouble::Interrupted) } else { Ok(name) }
+}
+
+fn line(model: &ModelInfo, current: Option<&str>) -> String {
+    let window = model.context_window.map(|tokens| format!("{} tokens", table::grouped(tokens)));
+    let marks =
+        [window, model.free.then(|| "free".into()), (current == Some(model.id.as_str())).then(|| "current".into())];
+    let marks: Vec<String> = marks.into_iter().flatten().collect();
+    if marks.is_empty() { model.id.clone() } else { format!("{} ({})", model.id, marks.join(", ")) }
+}
