@@ -149,7 +149,7 @@ fn wrapped(words: &[&str], width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in words {
         match lines.last_mut() {
-            Some(line) if line.len() + word.len() + 1 <= width => {
+            Some(line) if line.len() + word.len() < width => {
                 line.push(' ');
                 line.push_str(word);
             }

@@ -1,7 +1,7 @@
 //! `hermes auth add`: what to ask for, asking for it, storing it, and what comes next.
 
 use super::super::access::Who;
-use super::super::person::Person;
+use super::super::person::{Line, Person};
 use super::super::{Console, Exit, Trouble};
 use super::login::{Browser, Flow, log_in};
 use super::{AddArgs, Kind, configured_address};
@@ -96,7 +96,8 @@ async fn kind(who: &Who, args: &AddArgs, person: Option<Person>) -> Result<Kind,
         (None, true, true) if who.row.auth == AuthKind::Anthropic => match person {
             None => Ok(Kind::ApiKey),
             Some(person) => {
-                let options = vec!["API key".to_owned(), "Log in with a Claude subscription".to_owned()];
+                let options =
+                    vec![Line::plain("with an API key"), Line::plain("with the login of a Claude subscription")];
                 let chosen = person.choose(&format!("How do you get in to {}?", who.label), options, 0).await?;
                 Ok(if chosen == 0 { Kind::ApiKey } else { Kind::OAuth })
             }

@@ -58,7 +58,7 @@ impl Offer {
         let problem = self.problem.as_deref()?;
         let instead =
             if self.models.is_empty() { "" } else { " These are the models known here; there may be others." };
-        Some(format!("{} could not be asked for its models: {problem}.{instead}", who.label))
+        Some(format!("{} could not be asked for its models ({problem}).{instead}", who.label))
     }
 
     pub(super) fn knows(&self, model: &str) -> bool {

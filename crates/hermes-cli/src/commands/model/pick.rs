@@ -2,7 +2,7 @@
 
 use super::super::access::{Access, Who};
 use super::super::auth;
-use super::super::person::Person;
+use super::super::person::{Line, Person};
 use super::super::waiting::watch;
 use super::super::{Console, Exit, Trouble, table};
 use super::check_url;
@@ -59,7 +59,11 @@ async fn provider(
     rows.sort_by_key(|(group, ..)| *group);
     let start = current.and_then(|runtime| rows.iter().position(|(.., who)| who.name == runtime.name)).unwrap_or(0);
     let width = rows.iter().map(|(.., who)| who.label.chars().count()).max().unwrap_or(0);
-    let lines = rows.iter().map(|(group, remark, who)| format!("{} {:<width$}  {remark}", group.mark(), who.label));
+    let lines = rows.iter().map(|(group, remark, who)| Line {
+        shown: format!("{} {:<width$}  {remark}", group.mark(), who.label),
+        answer: who.label.clone(),
+        found_by: Some(format!("{} {}", who.name, who.row.aliases.join(" "))),
+    });
     let chosen = person.choose("Who should answer?", lines.collect(), start).await?;
     let (.., who) = rows.into_iter().nth(chosen).ok_or(Trouble::Interrupted)?;
     Ok(who)
@@ -161,8 +165,8 @@ async fn model(who: &Who, offer: &Offer, current: Option<&str>, person: Person) 
         return typed(person, by_hand, current.unwrap_or_default()).await;
     }
     let start = current.and_then(|id| offer.models.iter().position(|model| model.id == id)).unwrap_or(0);
-    let mut lines: Vec<String> = offer.models.iter().map(|model| line(model, current)).collect();
-    lines.push("another one: type its name".into());
+    let mut lines: Vec<Line> = offer.models.iter().map(|model| line(model, current)).collect();
+    lines.push(Line { found_by: None, ..Line::plain("another one: type its name") });
     let chosen = person.choose(&format!("Which model of {}?", who.label), lines, start).await?;
     match offer.models.get(chosen) {
         Some(model) => Ok(model.id.clone()),
@@ -175,10 +179,11 @@ async fn typed(person: Person, question: &str, initial: &str) -> Result<String, 
     if name.is_empty() { Err(Trouble::Interrupted) } else { Ok(name) }
 }
 
-fn line(model: &ModelInfo, current: Option<&str>) -> String {
+fn line(model: &ModelInfo, current: Option<&str>) -> Line {
     let window = model.context_window.map(|tokens| format!("{} tokens", table::grouped(tokens)));
-    let marks =
-        [window, model.free.then(|| "free".into()), (current == Some(model.id.as_str())).then(|| "current".into())];
+    let is_current = current == Some(model.id.as_str());
+    let marks = [window, model.free.then(|| "free".into()), is_current.then(|| "current".into())];
     let marks: Vec<String> = marks.into_iter().flatten().collect();
-    if marks.is_empty() { model.id.clone() } else { format!("{} ({})", model.id, marks.join(", ")) }
+    let remark = if marks.is_empty() { String::new() } else { format!(" ({})", marks.join(", ")) };
+    Line { shown: format!("{}{remark}", model.id), ..Line::plain(model.id.clone()) }
 }
