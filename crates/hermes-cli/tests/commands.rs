@@ -116,6 +116,37 @@ async fn a_variable_is_listed_but_removed_where_it_is_set() {
 }
 
 #[tokio::test]
+async fn credentials_that_rest_or_belong_to_others_are_told_apart() {
+    let now = std::time::SystemTime::UNIX_EPOCH.elapsed().expect("after 1970").as_secs();
+    let row = |id: &str, label: &str, verdict: Value| {
+        let mut row = json!({"id": id, "label": label, "source": "manual", "auth_type": "api_key", "access_token": id});
+        row.as_object_mut().expect("an object").extend(verdict.as_object().expect("an object").clone());
+        row
+    };
+    let tired = json!({"last_status": "exhausted", "last_status_at": now, "last_error_code": 429});
+    let dead = json!({"last_status": "dead", "last_status_at": now, "last_error_reason": "token_revoked"});
+    let world = World::new()
+        .auth(&json!({"version": 1, "credential_pool": {
+            "groq": [row("gsk-one-key", "tired", tired)], "zai": [row("zai-one-key", "revoked", dead)]}}))
+        .config("model: {provider: groq, default: m}\n");
+    let claude = world.home().join(".claude");
+    std::fs::create_dir(&claude).expect("a folder");
+    let login = json!({"claudeAiOauth": {"accessToken": "sk-ant-oat-theirs", "refreshToken": "r"}});
+    std::fs::write(claude.join(".credentials.json"), login.to_string()).expect("a file");
+
+    let mut story = Story::new(world);
+    story.run(&["auth", "list"], 0).await;
+    story.run(&["auth", "status"], 0).await;
+    story.run(&["status"], 1).await;
+    story.run(&["auth", "reset", "groq"], 0).await;
+    story.run(&["status"], 0).await;
+    story.run(&["auth", "reset", "zai"], 0).await;
+    story.run(&["auth", "remove", "anthropic", "1"], 0).await;
+    story.run(&["auth", "status", "anthropic"], 1).await;
+    story.end("auth_standing");
+}
+
+#[tokio::test]
 async fn a_login_at_the_portal_is_confirmed_elsewhere_and_ends_in_the_store() {
     let oauth = OAuthServer::start().await;
     oauth.pending(1);

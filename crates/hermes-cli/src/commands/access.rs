@@ -47,14 +47,9 @@ impl Who {
     /// Every provider there is: the table, then the endpoints of the config.
     pub(super) fn all(config: &ModelConfig) -> Vec<Self> {
         let built_in = PROVIDERS.iter().map(|row| Self::of(row, row.id.to_owned(), config));
-        let custom = Provider::find("custom").into_iter();
-        let added = custom.flat_map(|row| {
-            let named =
-                config.entries.iter().filter(|entry| entry.base_url.is_some() && Provider::find(&entry.key).is_none());
-            named
-                .filter_map(|entry| resolve::whois(&entry.key, config).ok())
-                .map(|(_, name)| Self::of(row, name, config))
-        });
+        let entries = config.entries.iter().filter_map(|entry| resolve::whois(&entry.key, config).ok());
+        let added = entries.filter(|(_, name)| name.starts_with("custom:"));
+        let added = added.map(|(row, name)| Self::of(row, name, config));
         built_in.chain(added).collect()
     }
 
@@ -170,7 +165,7 @@ pub(super) fn standing(listed: &edit::Listed) -> String {
     let rest = |time: Option<std::time::Duration>| super::table::span(time.unwrap_or_default());
     match (&listed.standing, listed.life) {
         (Standing::Resting { .. }, _) => format!("resting for {}", rest(listed.rest)),
-        (Standing::Dead { reason }, _) => format!("dead ({reason}), needs a new login"),
+        (Standing::Dead { reason }, _) => format!("dead ({reason}), has to be replaced"),
         (Standing::Ready, Some(life)) if life.is_zero() => "ready, renewed when used".into(),
         (Standing::Ready, Some(life)) => format!("ready, renewed after {}", rest(Some(life))),
         (Standing::Ready, None) => "ready".into(),

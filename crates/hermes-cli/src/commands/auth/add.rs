@@ -4,7 +4,7 @@ use super::super::access::Who;
 use super::super::person::{Line, Person};
 use super::super::{Console, Exit, Trouble};
 use super::login::{Browser, Flow, log_in};
-use super::{AddArgs, Kind, configured_address};
+use super::{AddArgs, Kind, TypedKey, configured_address};
 use crate::app::App;
 use crate::settings::mask;
 use hermes_model::auth::edit::NewKey;
@@ -31,9 +31,9 @@ pub(super) async fn run(args: AddArgs, profile: Option<&str>, console: &mut Cons
         }
         Kind::ApiKey => {
             let address = address(&who, &app)?;
-            let key = match args.api_key.as_deref() {
-                Some("-") => console.read_line()?,
-                Some(key) => key.to_owned(),
+            let key = match args.api_key {
+                Some(TypedKey(dash)) if dash == "-" => console.read_line()?,
+                Some(TypedKey(key)) => key,
                 None => typed_key(&who, Person::present()).await?,
             };
             store_key(&app, &who, args.label, &key, address, console).await?;

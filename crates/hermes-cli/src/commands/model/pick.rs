@@ -1,6 +1,6 @@
 //! `hermes model` as a conversation: who, how to get in, which model. Everything that can be used at once stands first.
 
-use super::super::access::{Access, Who};
+use super::super::access::{self, Access, Who};
 use super::super::auth;
 use super::super::person::{Line, Person};
 use super::super::waiting::watch;
@@ -10,6 +10,8 @@ use super::offer::Offer;
 use super::save::{self, Choice};
 use crate::app::App;
 use hermes_model::catalog::{self, LocalServer, ModelInfo};
+use hermes_model::provider::AuthKind;
+use hermes_model::provider::names::wire_name;
 use hermes_model::resolve::{Ask, Runtime};
 use url::Url;
 
@@ -37,7 +39,7 @@ pub(super) async fn run(
         writeln!(console.err, "{notice}")?;
     }
     let current = current.filter(|runtime| runtime.name == who.name).map(|runtime| runtime.model);
-    let model = model(&who, &offer, current.as_deref(), person).await?;
+    let model = wire_name(who.row, &model(&who, &offer, current.as_deref(), person).await?);
     save::write(&app, &Choice { who, model, base_url }, console)
 }
 
@@ -104,7 +106,6 @@ fn describe(who: &Who, app: &App, local: &[LocalServer]) -> (Group, String) {
 }
 
 fn needs(who: &Who) -> &'static str {
-    use hermes_model::provider::AuthKind;
     match who.row.auth {
         AuthKind::Anthropic => "needs a key or a login",
         AuthKind::CodexOAuth | AuthKind::NousOAuth | AuthKind::CopilotToken => "needs a login",
@@ -149,7 +150,7 @@ async fn enter(
     match who.access(&app) {
         Access::Ready(_) | Access::Open => Ok(app),
         Access::Missing(error) if who.resting(&app) => {
-            writeln!(console.err, "{}", super::super::access::reason(&error, Some(who), &app))?;
+            writeln!(console.err, "{}", access::reason(&error, Some(who), &app))?;
             Ok(app)
         }
         Access::Missing(_) => {
