@@ -190,7 +190,8 @@ async fn a_model_is_chosen_from_what_the_endpoint_lists() {
     server.list_models(["qwen3-coder-30b", "qwen3-32b", "glm-4.7-flash"].map(model_entry));
     server.expect_key("box-key-for-the-server");
     let world = World::new().config(&format!(
-        "# my box\nmodel:\n  provider: custom\n  base_url: {}\n  api_key: box-key-for-the-server\n",
+        "# my box\nmodel:\n  provider: custom\n  base_url: {0}\n  api_key: box-key-for-the-server\n\
+         model_aliases:\n  flash: {{model: glm-4.7-flash, provider: custom, base_url: \"{0}\"}}\n",
         server.base_url()
     ));
     let mut story = Story::new(world).naming(&server.root_url(), "http://server");
@@ -198,6 +199,7 @@ async fn a_model_is_chosen_from_what_the_endpoint_lists() {
     story.run(&["model", "qwen3-33b"], 1).await;
     story.run(&["model", "qwen3-32b"], 0).await;
     story.run(&["model", "qwen3-32b"], 0).await;
+    story.run(&["model", "flash"], 0).await;
     story.run(&["model"], 0).await;
     story.run(&["model", "--force", "not-listed-yet"], 0).await;
     let listed = story.run(&["model", "--list", "--json"], 0).await.stdout;
@@ -207,7 +209,7 @@ async fn a_model_is_chosen_from_what_the_endpoint_lists() {
     assert_eq!(
         config,
         "# my box\nmodel:\n  provider: custom\n  base_url: http://server/v1\n  api_key: box-key-for-the-server\n  \
-         default: not-listed-yet\n"
+         default: not-listed-yet\nmodel_aliases:\n  flash: {model: glm-4.7-flash, provider: custom, base_url: \"http://server/v1\"}\n"
     );
     story.end("model_choice");
     assert!(server.model_requests().is_empty(), "choosing a model costs nothing");

@@ -9,6 +9,7 @@ use hermes_model::provider::{AuthKind, Provider, table::PROVIDERS};
 use hermes_model::resolve::{self, Ask, Credential, ModelConfig, ResolveError, Source};
 use hermes_model::secret::Secret;
 use hermes_model::wire::Login;
+use url::Url;
 
 /// A provider as the person means it.
 #[derive(Clone, Debug, PartialEq)]
@@ -56,6 +57,25 @@ impl Who {
     /// True when the person has to say where it is.
     pub(super) fn needs_address(&self) -> bool {
         self.row.base_url.is_empty() && self.name == self.row.id
+    }
+
+    /// `model.base_url`, when it stands beside this provider.
+    pub(super) fn configured_address<'c>(&self, config: &'c ModelConfig) -> Option<&'c str> {
+        let chosen = config.model.provider.as_deref().and_then(|name| Self::find(name, config).ok());
+        let is_chosen = chosen.map_or(self.name == "custom", |chosen| chosen.name == self.name);
+        config.model.base_url.as_deref().filter(|_| is_chosen)
+    }
+
+    /// A question to this provider at `base_url`. The configured address is left to the config, whose key goes with it.
+    pub(super) fn ask(&self, model: &str, base_url: Option<&Url>, config: &ModelConfig) -> Ask {
+        let configured = self.configured_address(config).and_then(|text| Url::parse(text).ok());
+        let elsewhere = base_url.filter(|url| configured.as_ref() != Some(url));
+        Ask {
+            provider: Some(self.name.clone()),
+            model: Some(model.to_owned()),
+            base_url: elsewhere.map(ToString::to_string),
+            ..Ask::default()
+        }
     }
 
     pub(super) fn access(&self, app: &App) -> Access {

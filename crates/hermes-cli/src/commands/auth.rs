@@ -17,7 +17,6 @@ use crate::settings::{KeyPath, Source as VariableSource, mask, migrate};
 use clap::ValueEnum;
 use hermes_model::auth::edit::pick;
 use hermes_model::auth::{Row, Source};
-use hermes_model::resolve::ModelConfig;
 use serde_json::Value;
 use std::convert::Infallible;
 use std::fmt;
@@ -274,13 +273,6 @@ fn without_choice(raw: &Value) -> Vec<Change> {
         changes.extend(chosen.into_iter().map(|key| Change::Unset(section.child(key.as_str()))));
     }
     changes
-}
-
-/// The configured endpoint of a provider that has no address of its own.
-fn configured_address(who: &Who, config: &ModelConfig) -> Option<String> {
-    let chosen = config.model.provider.as_deref().and_then(|name| Who::find(name, config).ok());
-    let is_chosen = chosen.map_or(who.name == "custom", |chosen| chosen.name == who.name);
-    config.model.base_url.clone().filter(|_| is_chosen)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 /// A cell wider than this does not push the others aside.
-const WIDEST: usize = 44;
+const WIDEST: usize = 40;
 
 /// Writes rows with their columns aligned, indented by two.
 pub(super) fn write<const N: usize>(out: &mut dyn Write, rows: &[[String; N]]) -> io::Result<()> {

@@ -4,7 +4,7 @@ use super::super::access::Who;
 use super::super::person::{Line, Person};
 use super::super::{Console, Exit, Trouble};
 use super::login::{Browser, Flow, log_in};
-use super::{AddArgs, Kind, TypedKey, configured_address};
+use super::{AddArgs, Kind, TypedKey};
 use crate::app::App;
 use crate::settings::mask;
 use hermes_model::auth::edit::NewKey;
@@ -116,8 +116,8 @@ fn address(who: &Who, app: &App) -> Result<Option<String>, Trouble> {
     if !who.needs_address() {
         return Ok(None);
     }
-    match configured_address(who, &app.knowledge.config) {
-        Some(url) => Ok(Some(url)),
+    match who.configured_address(&app.knowledge.config) {
+        Some(url) => Ok(Some(url.to_owned())),
         None => Err(Trouble::Usage(format!(
             "a key for {} goes to one endpoint only, and none is chosen yet. Choose it first:\n  \
              hermes model --provider {} --base-url https://host/v1 MODEL",

@@ -114,9 +114,7 @@ fn needs(who: &Who) -> &'static str {
 }
 
 async fn address(app: &App, who: &Who, person: Person) -> Result<Url, Trouble> {
-    let config = &app.knowledge.config.model;
-    let is_chosen = config.provider.as_deref().is_none_or(|name| name == who.name);
-    let known = config.base_url.as_deref().filter(|_| is_chosen).unwrap_or_default();
+    let known = who.configured_address(&app.knowledge.config).unwrap_or_default();
     let text = person.line("Address:", "with its version, like http://127.0.0.1:8000/v1", known).await?;
     check_url(&text)
 }
@@ -131,12 +129,7 @@ async fn enter(
     console: &mut Console<'_>,
 ) -> Result<App, Trouble> {
     if let Some(url) = base_url.filter(|_| who.needs_address()) {
-        let ask = Ask {
-            provider: Some(who.name.clone()),
-            model: Some("any".into()),
-            base_url: Some(url.to_string()),
-            ..Ask::default()
-        };
+        let ask = who.ask("any", Some(url), &app.knowledge.config);
         let opened = app.knowledge.resolve(&ask).is_ok_and(|runtime| runtime.credential.secret.is_some());
         if !opened {
             let key = person.secret("Key:", "empty if it needs none; it does not appear as you paste it").await?;
