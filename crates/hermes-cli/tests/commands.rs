@@ -1,9 +1,9 @@
 //! Keys, models, fallbacks and status as people use them: the real program in a throw-away home, its words held against
 //! golden files.
+#![allow(clippy::expect_used, reason = "a stage that cannot be set up reports itself by a panic")]
 
 use hermes_testkit::{ModelServer, OAuthServer, Ran, World, gateway_entry, golden, model_entry};
 use serde_json::{Value, json};
-use std::fmt::Write as _;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
@@ -31,12 +31,8 @@ impl Story {
 
     async fn run(&mut self, words: &[&str], code: i32) -> Ran {
         let ran = self.world.run(HERMES, words).await.expect_code(code);
-        writeln!(self.told, "$ hermes {}", words.join(" ")).expect("a string");
-        self.told.push_str(&ran.stdout);
-        for line in ran.stderr.lines() {
-            writeln!(self.told, "! {line}").expect("a string");
-        }
-        writeln!(self.told, "[{code}]\n").expect("a string");
+        let complaints: String = ran.stderr.lines().map(|line| format!("! {line}\n")).collect();
+        self.told.push_str(&format!("$ hermes {}\n{}{complaints}[{code}]\n\n", words.join(" "), ran.stdout));
         ran
     }
 
@@ -120,6 +116,37 @@ async fn a_variable_is_listed_but_removed_where_it_is_set() {
 }
 
 #[tokio::test]
+async fn credentials_that_rest_or_belong_to_others_are_told_apart() {
+    let now = std::time::SystemTime::UNIX_EPOCH.elapsed().expect("after 1970").as_secs();
+    let row = |id: &str, label: &str, verdict: Value| {
+        let mut row = json!({"id": id, "label": label, "source": "manual", "auth_type": "api_key", "access_token": id});
+        row.as_object_mut().expect("an object").extend(verdict.as_object().expect("an object").clone());
+        row
+    };
+    let tired = json!({"last_status": "exhausted", "last_status_at": now, "last_error_code": 429});
+    let dead = json!({"last_status": "dead", "last_status_at": now, "last_error_reason": "token_revoked"});
+    let world = World::new()
+        .auth(&json!({"version": 1, "credential_pool": {
+            "groq": [row("gsk-one-key", "tired", tired)], "zai": [row("zai-one-key", "revoked", dead)]}}))
+        .config("model: {provider: groq, default: m}\n");
+    let claude = world.home().join(".claude");
+    std::fs::create_dir(&claude).expect("a folder");
+    let login = json!({"claudeAiOauth": {"accessToken": "sk-ant-oat-theirs", "refreshToken": "r"}});
+    std::fs::write(claude.join(".credentials.json"), login.to_string()).expect("a file");
+
+    let mut story = Story::new(world);
+    story.run(&["auth", "list"], 0).await;
+    story.run(&["auth", "status"], 0).await;
+    story.run(&["status"], 1).await;
+    story.run(&["auth", "reset", "groq"], 0).await;
+    story.run(&["status"], 0).await;
+    story.run(&["auth", "reset", "zai"], 0).await;
+    story.run(&["auth", "remove", "anthropic", "1"], 0).await;
+    story.run(&["auth", "status", "anthropic"], 1).await;
+    story.end("auth_standing");
+}
+
+#[tokio::test]
 async fn a_login_at_the_portal_is_confirmed_elsewhere_and_ends_in_the_store() {
     let oauth = OAuthServer::start().await;
     oauth.pending(1);
@@ -153,7 +180,7 @@ fn leaving_a_login_leaves_no_trace() {
     assert!(interrupt.success());
     assert_eq!(child.wait().expect("ended").code(), Some(130));
     let rest: Vec<String> = lines.map(|line| line.expect("text")).collect();
-    assert_eq!(rest, ["Left; nothing was changed."]);
+    assert_eq!(rest, ["Left; what is not confirmed above was not done."]);
     assert!(!home.path().join("auth.json").exists());
 }
 
@@ -163,7 +190,8 @@ async fn a_model_is_chosen_from_what_the_endpoint_lists() {
     server.list_models(["qwen3-coder-30b", "qwen3-32b", "glm-4.7-flash"].map(model_entry));
     server.expect_key("box-key-for-the-server");
     let world = World::new().config(&format!(
-        "# my box\nmodel:\n  provider: custom\n  base_url: {}\n  api_key: box-key-for-the-server\n",
+        "# my box\nmodel:\n  provider: custom\n  base_url: {0}\n  api_key: box-key-for-the-server\n\
+         model_aliases:\n  flash: {{model: glm-4.7-flash, provider: custom, base_url: \"{0}\"}}\n",
         server.base_url()
     ));
     let mut story = Story::new(world).naming(&server.root_url(), "http://server");
@@ -171,6 +199,7 @@ async fn a_model_is_chosen_from_what_the_endpoint_lists() {
     story.run(&["model", "qwen3-33b"], 1).await;
     story.run(&["model", "qwen3-32b"], 0).await;
     story.run(&["model", "qwen3-32b"], 0).await;
+    story.run(&["model", "flash"], 0).await;
     story.run(&["model"], 0).await;
     story.run(&["model", "--force", "not-listed-yet"], 0).await;
     let listed = story.run(&["model", "--list", "--json"], 0).await.stdout;
@@ -180,7 +209,7 @@ async fn a_model_is_chosen_from_what_the_endpoint_lists() {
     assert_eq!(
         config,
         "# my box\nmodel:\n  provider: custom\n  base_url: http://server/v1\n  api_key: box-key-for-the-server\n  \
-         default: not-listed-yet\n"
+         default: not-listed-yet\nmodel_aliases:\n  flash: {model: glm-4.7-flash, provider: custom, base_url: \"http://server/v1\"}\n"
     );
     story.end("model_choice");
     assert!(server.model_requests().is_empty(), "choosing a model costs nothing");

@@ -9,6 +9,7 @@ use hermes_model::provider::{AuthKind, Provider, table::PROVIDERS};
 use hermes_model::resolve::{self, Ask, Credential, ModelConfig, ResolveError, Source};
 use hermes_model::secret::Secret;
 use hermes_model::wire::Login;
+use url::Url;
 
 /// A provider as the person means it.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,20 +48,34 @@ impl Who {
     /// Every provider there is: the table, then the endpoints of the config.
     pub(super) fn all(config: &ModelConfig) -> Vec<Self> {
         let built_in = PROVIDERS.iter().map(|row| Self::of(row, row.id.to_owned(), config));
-        let custom = Provider::find("custom").into_iter();
-        let added = custom.flat_map(|row| {
-            let named =
-                config.entries.iter().filter(|entry| entry.base_url.is_some() && Provider::find(&entry.key).is_none());
-            named
-                .filter_map(|entry| resolve::whois(&entry.key, config).ok())
-                .map(|(_, name)| Self::of(row, name, config))
-        });
+        let entries = config.entries.iter().filter_map(|entry| resolve::whois(&entry.key, config).ok());
+        let added = entries.filter(|(_, name)| name.starts_with("custom:"));
+        let added = added.map(|(row, name)| Self::of(row, name, config));
         built_in.chain(added).collect()
     }
 
     /// True when the person has to say where it is.
     pub(super) fn needs_address(&self) -> bool {
         self.row.base_url.is_empty() && self.name == self.row.id
+    }
+
+    /// `model.base_url`, when it stands beside this provider.
+    pub(super) fn configured_address<'c>(&self, config: &'c ModelConfig) -> Option<&'c str> {
+        let chosen = config.model.provider.as_deref().and_then(|name| Self::find(name, config).ok());
+        let is_chosen = chosen.map_or(self.name == "custom", |chosen| chosen.name == self.name);
+        config.model.base_url.as_deref().filter(|_| is_chosen)
+    }
+
+    /// A question to this provider at `base_url`. The configured address is left to the config, whose key goes with it.
+    pub(super) fn ask(&self, model: &str, base_url: Option<&Url>, config: &ModelConfig) -> Ask {
+        let configured = self.configured_address(config).and_then(|text| Url::parse(text).ok());
+        let elsewhere = base_url.filter(|url| configured.as_ref() != Some(url));
+        Ask {
+            provider: Some(self.name.clone()),
+            model: Some(model.to_owned()),
+            base_url: elsewhere.map(ToString::to_string),
+            ..Ask::default()
+        }
     }
 
     pub(super) fn access(&self, app: &App) -> Access {
@@ -170,7 +185,7 @@ pub(super) fn standing(listed: &edit::Listed) -> String {
     let rest = |time: Option<std::time::Duration>| super::table::span(time.unwrap_or_default());
     match (&listed.standing, listed.life) {
         (Standing::Resting { .. }, _) => format!("resting for {}", rest(listed.rest)),
-        (Standing::Dead { reason }, _) => format!("dead ({reason}), needs a new login"),
+        (Standing::Dead { reason }, _) => format!("dead ({reason}), has to be replaced"),
         (Standing::Ready, Some(life)) if life.is_zero() => "ready, renewed when used".into(),
         (Standing::Ready, Some(life)) => format!("ready, renewed after {}", rest(Some(life))),
         (Standing::Ready, None) => "ready".into(),

@@ -13,12 +13,14 @@ use super::access::Who;
 use super::{Console, Exit, Trouble};
 use crate::app::App;
 use crate::settings::edit::{self, Change, EditError};
-use crate::settings::{KeyPath, Source as VariableSource, migrate};
+use crate::settings::{KeyPath, Source as VariableSource, mask, migrate};
 use clap::ValueEnum;
 use hermes_model::auth::edit::pick;
 use hermes_model::auth::{Row, Source};
-use hermes_model::resolve::ModelConfig;
 use serde_json::Value;
+use std::convert::Infallible;
+use std::fmt;
+use std::str::FromStr;
 
 #[derive(Debug, clap::Args)]
 pub struct AuthArgs {
@@ -82,7 +84,7 @@ pub struct AddArgs {
     pub label: Option<String>,
     /// The key; `-` reads it from standard input
     #[arg(long, value_name = "KEY", allow_hyphen_values = true)]
-    pub api_key: Option<String>,
+    pub api_key: Option<TypedKey>,
     /// Only print the address to open
     #[arg(long)]
     pub no_browser: bool,
@@ -93,6 +95,24 @@ pub enum Kind {
     #[value(name = "oauth")]
     OAuth,
     ApiKey,
+}
+
+/// A key from the command line. It does not print itself.
+#[derive(Clone)]
+pub struct TypedKey(String);
+
+impl FromStr for TypedKey {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        Ok(Self(text.to_owned()))
+    }
+}
+
+impl fmt::Debug for TypedKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&mask::secret(&self.0))
+    }
 }
 
 pub async fn run(args: AuthArgs, profile: Option<&str>, console: &mut Console<'_>) -> Exit {
@@ -163,7 +183,7 @@ async fn remove(who: &str, target: &str, profile: Option<&str>, console: &mut Co
             who.name
         )?;
     } else {
-        writeln!(console.out, "Removed \"{label}\" of {provider} from {}.", app.home.auth_file().display())?;
+        writeln!(console.out, "Removed \"{label}\" of {provider}.")?;
     }
     Ok(Exit::Done)
 }
@@ -191,7 +211,7 @@ async fn reset(who: &str, profile: Option<&str>, console: &mut Console<'_>) -> R
         several => writeln!(console.out, "{several} credentials of {} are used again.", who.label)?,
     }
     if done.still_dead > 0 {
-        writeln!(console.err, "{} of them can only be replaced: hermes auth add {}", done.still_dead, who.name)?;
+        writeln!(console.err, "Refused for good: {}. To replace: hermes auth add {}", done.still_dead, who.name)?;
     }
     Ok(Exit::Done)
 }
@@ -253,13 +273,6 @@ fn without_choice(raw: &Value) -> Vec<Change> {
         changes.extend(chosen.into_iter().map(|key| Change::Unset(section.child(key.as_str()))));
     }
     changes
-}
-
-/// The configured endpoint of a provider that has no address of its own.
-fn configured_address(who: &Who, config: &ModelConfig) -> Option<String> {
-    let chosen = config.model.provider.as_deref().and_then(|name| Who::find(name, config).ok());
-    let is_chosen = chosen.map_or(who.name == "custom", |chosen| chosen.name == who.name);
-    config.model.base_url.clone().filter(|_| is_chosen)
 }
 
 #[cfg(test)]

@@ -65,7 +65,7 @@ pub enum Trouble {
     /// The command line itself is wrong.
     #[error("{0}")]
     Usage(String),
-    #[error("Left; nothing was changed.")]
+    #[error("Left; what is not confirmed above was not done.")]
     Interrupted,
     #[error("the output could not be written: {0}")]
     Output(#[from] io::Error),

@@ -82,6 +82,8 @@ struct Wanted {
     who: Who,
     /// As the person wrote it, without its provider.
     model: Option<String>,
+    /// Where an alias says it is.
+    base_url: Option<Url>,
 }
 
 impl Wanted {
@@ -90,17 +92,21 @@ impl Wanted {
         let config = &app.knowledge.config;
         let model = model.map(str::trim).filter(|model| !model.is_empty());
         if let Some(name) = provider {
-            return Ok(Self { who: Who::find(name, config)?, model: model.map(str::to_owned) });
+            return Ok(Self { who: Who::find(name, config)?, model: model.map(str::to_owned), base_url: None });
         }
-        let (named, model) = match model {
-            None => (None, None),
-            Some(word) => match config.aliases.get(&word.to_lowercase()) {
-                Some(alias) => (alias.provider.clone(), Some(alias.model.clone())),
-                None => {
-                    let (provider, model) = split_model(word, config);
-                    (provider, Some(model))
-                }
-            },
+        let (mut named, mut base_url) = (None, None);
+        let model = match model.map(|word| (word, config.aliases.get(&word.to_lowercase()))) {
+            None => None,
+            Some((_, Some(alias))) => {
+                base_url = alias.base_url.as_deref().map(check_url).transpose()?;
+                named = alias.provider.clone().or(base_url.as_ref().map(|_| "custom".into()));
+                Some(alias.model.clone())
+            }
+            Some((word, None)) => {
+                let (provider, model) = split_model(word, config);
+                named = provider;
+                Some(model)
+            }
         };
         let name = match named.or_else(|| config.model.provider.clone()) {
             Some(name) => name,
@@ -109,7 +115,7 @@ impl Wanted {
                 app.knowledge.resolve(&any)?.name
             }
         };
-        Ok(Self { who: Who::find(&name, config)?, model })
+        Ok(Self { who: Who::find(&name, config)?, model, base_url })
     }
 }
 
@@ -149,7 +155,7 @@ fn wrapped(words: &[&str], width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in words {
         match lines.last_mut() {
-            Some(line) if line.len() + word.len() + 1 <= width => {
+            Some(line) if line.len() + word.len() < width => {
                 line.push(' ');
                 line.push_str(word);
             }
@@ -206,7 +212,8 @@ async fn set(
     force: bool,
     console: &mut Console<'_>,
 ) -> Result<Exit, Trouble> {
-    let Wanted { who, model } = wanted;
+    let Wanted { who, model, base_url: of_alias } = wanted;
+    let base_url = base_url.or(of_alias);
     if let (Some(model), true) = (&model, force) {
         let choice = Choice { model: wire_name(who.row, model), who, base_url };
         return save::write(app, &choice, console);

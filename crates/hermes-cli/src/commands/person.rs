@@ -3,6 +3,7 @@
 
 use super::Trouble;
 use inquire::{InquireError, Password, PasswordDisplayMode, Select, Text};
+use std::fmt;
 use std::io::IsTerminal;
 
 const PAGE: usize = 14;
@@ -11,6 +12,36 @@ const PAGE: usize = 14;
 #[derive(Clone, Copy)]
 pub(super) struct Person(());
 
+/// One option of a list.
+#[derive(Debug, Clone)]
+pub(super) struct Line {
+    /// As it stands in the list.
+    pub(super) shown: String,
+    /// What remains on the screen once it is chosen.
+    pub(super) answer: String,
+    /// Further words it is found by; `None` for the way out, which is always there.
+    pub(super) found_by: Option<String>,
+}
+
+impl Line {
+    pub(super) fn plain(text: impl Into<String>) -> Self {
+        let text = text.into();
+        Self { shown: text.clone(), answer: text, found_by: Some(String::new()) }
+    }
+
+    fn fits(&self, typed: &str) -> bool {
+        let Some(words) = &self.found_by else { return true };
+        let text = format!("{} {words}", self.shown).to_lowercase();
+        typed.to_lowercase().split_whitespace().all(|word| text.contains(word))
+    }
+}
+
+impl fmt::Display for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.shown)
+    }
+}
+
 impl Person {
     /// The prompts are read from standard input and drawn on standard error.
     pub(super) fn present() -> Option<Self> {
@@ -18,11 +49,13 @@ impl Person {
     }
 
     /// One of the options, by its place.
-    pub(super) async fn choose(self, question: &str, options: Vec<String>, start: usize) -> Result<usize, Trouble> {
+    pub(super) async fn choose(self, question: &str, options: Vec<Line>, start: usize) -> Result<usize, Trouble> {
         let question = question.to_owned();
         let start = start.min(options.len().saturating_sub(1));
         ask(move || {
             let prompt = Select::new(&question, options).with_page_size(PAGE).with_starting_cursor(start);
+            let prompt = prompt.with_scorer(&|typed, line, _, _| line.fits(typed).then_some(0));
+            let prompt = prompt.with_formatter(&|chosen| chosen.value.answer.clone());
             let prompt = prompt.with_help_message("type to search, ↑↓ to move, enter to choose, esc to leave");
             prompt.raw_prompt().map(|chosen| chosen.index)
         })
@@ -34,6 +67,8 @@ impl Person {
         let (question, help) = (question.to_owned(), help.to_owned());
         ask(move || {
             let prompt = Password::new(&question).without_confirmation().with_display_mode(PasswordDisplayMode::Hidden);
+            let prompt =
+                prompt.with_formatter(&|typed| if typed.is_empty() { "none".into() } else { "********".into() });
             prompt.with_help_message(&help).prompt()
         })
         .await
@@ -55,5 +90,20 @@ async fn ask<T: Send + 'static>(
         Ok(Err(InquireError::OperationCanceled | InquireError::OperationInterrupted)) => Err(Trouble::Interrupted),
         Ok(Err(error)) => Err(failed(error.to_string())),
         Err(error) => Err(failed(error.to_string())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_found_by_every_word_typed_and_the_way_out_always() {
+        let line = Line { found_by: Some("claude claude-code".into()), ..Line::plain("○ Anthropic  needs a key") };
+        let way_out = Line { found_by: None, ..Line::plain("another one") };
+        let table = [("", true), ("CLAUDE", true), ("anth key", true), ("anth login", false)];
+        for (typed, found) in table {
+            assert_eq!((line.fits(typed), way_out.fits(typed)), (found, true), "{typed}");
+        }
     }
 }

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 /// A cell wider than this does not push the others aside.
-const WIDEST: usize = 44;
+const WIDEST: usize = 40;
 
 /// Writes rows with their columns aligned, indented by two.
 pub(super) fn write<const N: usize>(out: &mut dyn Write, rows: &[[String; N]]) -> io::Result<()> {
@@ -34,7 +34,7 @@ pub(super) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::new();
     for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place) % 3 == 0 {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
             out.push(',');
         }
         out.push(digit);

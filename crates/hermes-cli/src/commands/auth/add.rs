@@ -1,10 +1,10 @@
 //! `hermes auth add`: what to ask for, asking for it, storing it, and what comes next.
 
 use super::super::access::Who;
-use super::super::person::Person;
+use super::super::person::{Line, Person};
 use super::super::{Console, Exit, Trouble};
 use super::login::{Browser, Flow, log_in};
-use super::{AddArgs, Kind, configured_address};
+use super::{AddArgs, Kind, TypedKey};
 use crate::app::App;
 use crate::settings::mask;
 use hermes_model::auth::edit::NewKey;
@@ -31,9 +31,9 @@ pub(super) async fn run(args: AddArgs, profile: Option<&str>, console: &mut Cons
         }
         Kind::ApiKey => {
             let address = address(&who, &app)?;
-            let key = match args.api_key.as_deref() {
-                Some("-") => console.read_line()?,
-                Some(key) => key.to_owned(),
+            let key = match args.api_key {
+                Some(TypedKey(dash)) if dash == "-" => console.read_line()?,
+                Some(TypedKey(key)) => key,
                 None => typed_key(&who, Person::present()).await?,
             };
             store_key(&app, &who, args.label, &key, address, console).await?;
@@ -96,7 +96,8 @@ async fn kind(who: &Who, args: &AddArgs, person: Option<Person>) -> Result<Kind,
         (None, true, true) if who.row.auth == AuthKind::Anthropic => match person {
             None => Ok(Kind::ApiKey),
             Some(person) => {
-                let options = vec!["API key".to_owned(), "Log in with a Claude subscription".to_owned()];
+                let options =
+                    vec![Line::plain("with an API key"), Line::plain("with the login of a Claude subscription")];
                 let chosen = person.choose(&format!("How do you get in to {}?", who.label), options, 0).await?;
                 Ok(if chosen == 0 { Kind::ApiKey } else { Kind::OAuth })
             }
@@ -115,8 +116,8 @@ fn address(who: &Who, app: &App) -> Result<Option<String>, Trouble> {
     if !who.needs_address() {
         return Ok(None);
     }
-    match configured_address(who, &app.knowledge.config) {
-        Some(url) => Ok(Some(url)),
+    match who.configured_address(&app.knowledge.config) {
+        Some(url) => Ok(Some(url.to_owned())),
         None => Err(Trouble::Usage(format!(
             "a key for {} goes to one endpoint only, and none is chosen yet. Choose it first:\n  \
              hermes model --provider {} --base-url https://host/v1 MODEL",

@@ -10,7 +10,9 @@ use super::super::{Console, Trouble};
 use crate::settings::Environment;
 use hermes_model::auth::edit::NewKey;
 use hermes_model::auth::pkce::Proof;
-use hermes_model::auth::{AuthContext, AuthError, DevicePrompt, anthropic, codex, copilot, nous, provider_id};
+use hermes_model::auth::{
+    AuthCode, AuthContext, AuthError, DevicePrompt, anthropic, codex, copilot, nous, provider_id,
+};
 use hermes_model::provider::AuthKind;
 use std::process::Stdio;
 use url::Url;
@@ -94,17 +96,22 @@ async fn paste(
     let page = anthropic::authorize_url(&cx.endpoints, &proof);
     writeln!(console.err, "Open this page, log in, and copy the code it shows:\n\n  {page}\n")?;
     browser.show(&page);
-    let pasted = match person {
-        Some(person) => person.line("Code:", "the whole of it, with the # in the middle", "").await?,
-        None => console.read_line()?,
-    };
-    if pasted.trim().is_empty() {
-        return Err(Trouble::Usage(
-            "no code was pasted; start again with `hermes auth add anthropic --type oauth`".into(),
-        ));
+    loop {
+        let pasted = match person {
+            Some(person) => person.line("Code:", "the whole of it, with the # in the middle", "").await?,
+            None => console.read_line()?,
+        };
+        if pasted.trim().is_empty() {
+            let again = "no code was pasted; start again with `hermes auth add anthropic --type oauth`";
+            return Err(Trouble::Usage(again.into()));
+        }
+        let exchange = anthropic::finish_login(cx, &proof, &pasted);
+        match watch(console, |_| "exchanging the code".to_owned(), exchange).await? {
+            // Half a code is easily copied; the page still shows the whole.
+            Err(error) if error.code == AuthCode::BadInput && person.is_some() => writeln!(console.err, "{error}")?,
+            done => return Ok(done?),
+        }
     }
-    let exchange = anthropic::finish_login(cx, &proof, &pasted);
-    Ok(watch(console, |_| "exchanging the code".to_owned(), exchange).await??)
 }
 
 async fn confirm(

@@ -22,7 +22,8 @@ pub(super) async fn list(
     }
     for (who, rows) in found.iter().filter(|(_, rows)| !rows.is_empty()) {
         writeln!(console.out, "{} ({})", who.label, who.name)?;
-        let lines: Vec<[String; 5]> = edit::list(rows, app.now()).iter().map(line).collect();
+        let lines: Vec<[String; 5]> =
+            edit::list(rows, app.now()).iter().zip(rows).map(|(listed, row)| line(listed, row, who)).collect();
         table::write(console.out, &lines)?;
     }
     if found.iter().all(|(_, rows)| rows.is_empty()) {
@@ -83,14 +84,12 @@ fn last_error(who: &Who, app: &App) -> Option<String> {
     edit::status(&app.knowledge.logins, &who.name, &[], app.now()).last_error
 }
 
-fn line(listed: &Listed) -> [String; 5] {
-    [
-        listed.index.to_string(),
-        listed.label.clone(),
-        kind(listed.auth_type).into(),
-        listed.source.to_string(),
-        access::standing(listed),
-    ]
+fn line(listed: &Listed, row: &Row, who: &Who) -> [String; 5] {
+    let source = match row.base_url().filter(|_| who.needs_address()) {
+        Some(url) => format!("{}, for {url}", listed.source),
+        None => listed.source.to_string(),
+    };
+    [listed.index.to_string(), listed.label.clone(), kind(listed.auth_type).into(), source, access::standing(listed)]
 }
 
 fn kind(auth_type: AuthType) -> &'static str {

@@ -1,13 +1,11 @@
 //! What `hermes config` prints about settings. Everything goes through the mask.
 
-use super::super::{Console, Exit, Trouble};
+use super::super::{Console, Exit, Trouble, table};
 use crate::settings::keys::{self, KEYS, Remark};
 use crate::settings::{DocumentError, Environment, Home, KeyPath, Settings, document, dotenv, key_path, mask, migrate};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
-use std::io::{self, Write};
-
-const WIDEST_NAME: usize = 40;
+use std::io;
 
 /// What was set, with its default beside it, and which keys there are.
 pub(super) fn what_is_set(
@@ -29,7 +27,7 @@ pub(super) fn what_is_set(
         writeln!(out, "\nNothing is set: every setting has its default.")?;
     } else {
         writeln!(out, "\nSet")?;
-        columns(out, &rows)?;
+        table::write(out, &rows)?;
     }
     let rows: Vec<[String; 3]> = credentials(environment)
         .into_iter()
@@ -40,7 +38,7 @@ pub(super) fn what_is_set(
         .collect();
     if !rows.is_empty() {
         writeln!(out, "\nKeys")?;
-        columns(out, &rows)?;
+        table::write(out, &rows)?;
     }
     writeln!(out, "\n`hermes config show --all` lists every setting, `hermes config check` looks for mistakes.")
 }
@@ -58,7 +56,7 @@ pub(super) fn everything(settings: &Settings, console: &mut Console<'_>) -> io::
             [key.pattern.to_owned(), value, key.meaning.to_owned()]
         })
         .collect();
-    columns(console.out, &rows)
+    table::write(console.out, &rows)
 }
 
 pub(super) fn as_json(
@@ -193,19 +191,6 @@ fn plain(value: &Value) -> String {
         Value::String(text) => text.clone(),
         other => other.to_string(),
     }
-}
-
-fn columns(out: &mut dyn Write, rows: &[[String; 3]]) -> io::Result<()> {
-    let width = |column: usize| {
-        let widths = rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count());
-        widths.filter(|width| *width <= WIDEST_NAME).max().unwrap_or(0)
-    };
-    let (first, second) = (width(0), width(1));
-    for [name, value, note] in rows {
-        let row = format!("  {name:<first$}  {value:<second$}  {note}");
-        writeln!(out, "{}", row.trim_end())?;
-    }
-    Ok(())
 }
 
 #[cfg(unix)]

@@ -35,9 +35,7 @@ impl Offer {
     ) -> Result<Self, Trouble> {
         let vouched = vouched(app, who);
         // Any name will do: only the address and the key count here.
-        let model = vouched.first().cloned().unwrap_or_else(|| "any".into());
-        let base_url = base_url.map(ToString::to_string);
-        let ask = Ask { provider: Some(who.name.clone()), model: Some(model), base_url, ..Ask::default() };
+        let ask = who.ask(vouched.first().map_or("any", String::as_str), base_url, &app.knowledge.config);
         let asking = watch(console, |_| format!("asking {} for its models", who.label), listed(app, ask));
         Ok(match asking.await? {
             Ok(live) if !live.is_empty() => Self { models: ordered(live, &vouched), vouched, problem: None },
@@ -58,7 +56,7 @@ impl Offer {
         let problem = self.problem.as_deref()?;
         let instead =
             if self.models.is_empty() { "" } else { " These are the models known here; there may be others." };
-        Some(format!("{} could not be asked for its models: {problem}.{instead}", who.label))
+        Some(format!("{} could not be asked for its models ({problem}).{instead}", who.label))
     }
 
     pub(super) fn knows(&self, model: &str) -> bool {

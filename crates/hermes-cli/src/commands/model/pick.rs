@@ -1,8 +1,8 @@
 //! `hermes model` as a conversation: who, how to get in, which model. Everything that can be used at once stands first.
 
-use super::super::access::{Access, Who};
+use super::super::access::{self, Access, Who};
 use super::super::auth;
-use super::super::person::Person;
+use super::super::person::{Line, Person};
 use super::super::waiting::watch;
 use super::super::{Console, Exit, Trouble, table};
 use super::check_url;
@@ -10,6 +10,8 @@ use super::offer::Offer;
 use super::save::{self, Choice};
 use crate::app::App;
 use hermes_model::catalog::{self, LocalServer, ModelInfo};
+use hermes_model::provider::AuthKind;
+use hermes_model::provider::names::wire_name;
 use hermes_model::resolve::{Ask, Runtime};
 use url::Url;
 
@@ -37,7 +39,7 @@ pub(super) async fn run(
         writeln!(console.err, "{notice}")?;
     }
     let current = current.filter(|runtime| runtime.name == who.name).map(|runtime| runtime.model);
-    let model = model(&who, &offer, current.as_deref(), person).await?;
+    let model = wire_name(who.row, &model(&who, &offer, current.as_deref(), person).await?);
     save::write(&app, &Choice { who, model, base_url }, console)
 }
 
@@ -59,7 +61,11 @@ async fn provider(
     rows.sort_by_key(|(group, ..)| *group);
     let start = current.and_then(|runtime| rows.iter().position(|(.., who)| who.name == runtime.name)).unwrap_or(0);
     let width = rows.iter().map(|(.., who)| who.label.chars().count()).max().unwrap_or(0);
-    let lines = rows.iter().map(|(group, remark, who)| format!("{} {:<width$}  {remark}", group.mark(), who.label));
+    let lines = rows.iter().map(|(group, remark, who)| Line {
+        shown: format!("{} {:<width$}  {remark}", group.mark(), who.label),
+        answer: who.label.clone(),
+        found_by: Some(format!("{} {}", who.name, who.row.aliases.join(" "))),
+    });
     let chosen = person.choose("Who should answer?", lines.collect(), start).await?;
     let (.., who) = rows.into_iter().nth(chosen).ok_or(Trouble::Interrupted)?;
     Ok(who)
@@ -100,7 +106,6 @@ fn describe(who: &Who, app: &App, local: &[LocalServer]) -> (Group, String) {
 }
 
 fn needs(who: &Who) -> &'static str {
-    use hermes_model::provider::AuthKind;
     match who.row.auth {
         AuthKind::Anthropic => "needs a key or a login",
         AuthKind::CodexOAuth | AuthKind::NousOAuth | AuthKind::CopilotToken => "needs a login",
@@ -109,9 +114,7 @@ fn needs(who: &Who) -> &'static str {
 }
 
 async fn address(app: &App, who: &Who, person: Person) -> Result<Url, Trouble> {
-    let config = &app.knowledge.config.model;
-    let is_chosen = config.provider.as_deref().is_none_or(|name| name == who.name);
-    let known = config.base_url.as_deref().filter(|_| is_chosen).unwrap_or_default();
+    let known = who.configured_address(&app.knowledge.config).unwrap_or_default();
     let text = person.line("Address:", "with its version, like http://127.0.0.1:8000/v1", known).await?;
     check_url(&text)
 }
@@ -126,12 +129,7 @@ async fn enter(
     console: &mut Console<'_>,
 ) -> Result<App, Trouble> {
     if let Some(url) = base_url.filter(|_| who.needs_address()) {
-        let ask = Ask {
-            provider: Some(who.name.clone()),
-            model: Some("any".into()),
-            base_url: Some(url.to_string()),
-            ..Ask::default()
-        };
+        let ask = who.ask("any", Some(url), &app.knowledge.config);
         let opened = app.knowledge.resolve(&ask).is_ok_and(|runtime| runtime.credential.secret.is_some());
         if !opened {
             let key = person.secret("Key:", "empty if it needs none; it does not appear as you paste it").await?;
@@ -145,7 +143,7 @@ async fn enter(
     match who.access(&app) {
         Access::Ready(_) | Access::Open => Ok(app),
         Access::Missing(error) if who.resting(&app) => {
-            writeln!(console.err, "{}", super::super::access::reason(&error, Some(who), &app))?;
+            writeln!(console.err, "{}", access::reason(&error, Some(who), &app))?;
             Ok(app)
         }
         Access::Missing(_) => {
@@ -161,8 +159,8 @@ async fn model(who: &Who, offer: &Offer, current: Option<&str>, person: Person) 
         return typed(person, by_hand, current.unwrap_or_default()).await;
     }
     let start = current.and_then(|id| offer.models.iter().position(|model| model.id == id)).unwrap_or(0);
-    let mut lines: Vec<String> = offer.models.iter().map(|model| line(model, current)).collect();
-    lines.push("another one: type its name".into());
+    let mut lines: Vec<Line> = offer.models.iter().map(|model| line(model, current)).collect();
+    lines.push(Line { found_by: None, ..Line::plain("another one: type its name") });
     let chosen = person.choose(&format!("Which model of {}?", who.label), lines, start).await?;
     match offer.models.get(chosen) {
         Some(model) => Ok(model.id.clone()),
@@ -175,10 +173,11 @@ async fn typed(person: Person, question: &str, initial: &str) -> Result<String, 
     if name.is_empty() { Err(Trouble::Interrupted) } else { Ok(name) }
 }
 
-fn line(model: &ModelInfo, current: Option<&str>) -> String {
+fn line(model: &ModelInfo, current: Option<&str>) -> Line {
     let window = model.context_window.map(|tokens| format!("{} tokens", table::grouped(tokens)));
-    let marks =
-        [window, model.free.then(|| "free".into()), (current == Some(model.id.as_str())).then(|| "current".into())];
+    let is_current = current == Some(model.id.as_str());
+    let marks = [window, model.free.then(|| "free".into()), is_current.then(|| "current".into())];
     let marks: Vec<String> = marks.into_iter().flatten().collect();
-    if marks.is_empty() { model.id.clone() } else { format!("{} ({})", model.id, marks.join(", ")) }
+    let remark = if marks.is_empty() { String::new() } else { format!(" ({})", marks.join(", ")) };
+    Line { shown: format!("{}{remark}", model.id), ..Line::plain(model.id.clone()) }
 }

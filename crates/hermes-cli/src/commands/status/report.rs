@@ -5,6 +5,9 @@ use serde::Serialize;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
+/// Models named in a line.
+const MOST_NAMES: usize = 4;
+
 #[derive(Debug, Serialize)]
 pub(super) struct Report {
     pub(super) config_file: PathBuf,
@@ -184,8 +187,29 @@ impl Report {
         }
         let rows: Vec<[String; 3]> = servers
             .iter()
-            .map(|server| [server.provider.clone(), server.base_url.clone(), server.models.join(", ")])
+            .map(|server| [server.provider.clone(), server.base_url.clone(), some(&server.models)])
             .collect();
         table::write(out, &rows)
+    }
+}
+
+/// The first few of many names.
+fn some(names: &[String]) -> String {
+    let shown: Vec<&str> = names.iter().take(MOST_NAMES).map(String::as_str).collect();
+    match names.len().saturating_sub(MOST_NAMES) {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_models_are_not_all_named() {
+        let names = |count: usize| (1..=count).map(|number| format!("m{number}")).collect::<Vec<_>>();
+        assert_eq!(some(&names(4)), "m1, m2, m3, m4");
+        assert_eq!(some(&names(62)), "m1, m2, m3, m4 and 58 more");
     }
 }
