@@ -3,7 +3,7 @@
 
 use hermes_fuzz::{Habit, Harm, Heard, RECORDED, Tale, Told, explore, facts, listen, mutants, shred, tales, wounds};
 use hermes_model::wire::{ApiMode, End};
-use hermes_types::{Reply, StopReason};
+use hermes_types::{FaultKind, Reply, StopReason};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;
 use std::collections::HashSet;
@@ -100,6 +100,18 @@ fn a_wounded_stream_makes_no_call_that_was_not_told() {
         }
         Ok(())
     });
+}
+
+/// What the network delivers together with a fault, or together with the end, is heard as if it came alone.
+#[test]
+fn neither_words_nor_noise_depend_on_their_packet() {
+    let says = "data: {\"choices\":[{\"delta\":{\"content\":\"hi\"}}]}\n\n";
+    let fails = "data: {\"error\":{\"message\":\"overloaded\",\"type\":\"overloaded_error\"}}\n\n";
+    let ends = "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
+    let hear = |body: String| listen(ApiMode::ChatCompletions, &[body.as_bytes()], End::Whole);
+    let broken = hear([says, fails].concat());
+    assert_eq!((broken.text.as_str(), broken.outcome.map_err(|fault| fault.kind)), ("hi", Err(FaultKind::Overloaded)));
+    assert_eq!(hear([says, ends, fails].concat()), hear([says, ends].concat()));
 }
 
 struct Case<'a> {

@@ -81,9 +81,14 @@ fn is_key_character(c: char) -> bool {
 fn looks_like_key(run: &str) -> bool {
     let lower = run.to_ascii_lowercase();
     let known = KEY_PREFIXES.iter().any(|prefix| {
-        lower.strip_prefix(prefix).is_some_and(|rest| {
-            rest.len() >= SHORTEST_KEY && rest.bytes().any(|b| b.is_ascii_digit() || b == b'*' || b == b'_')
-                || rest.len() >= 3 * SHORTEST_KEY
+        lower.match_indices(prefix).any(|(at, _)| {
+            let (before, key) = lower.split_at_checked(at).unwrap_or_default();
+            let rest = key.strip_prefix(prefix).unwrap_or_default();
+            let is_long = rest.len() >= SHORTEST_KEY
+                && rest.bytes().any(|b| b.is_ascii_digit() || b == b'*' || b == b'_')
+                || rest.len() >= 3 * SHORTEST_KEY;
+            // `Bearer%20sk-…` is a key, `disk-…` is a word.
+            is_long && !before.ends_with(|c: char| c.is_ascii_alphabetic())
         })
     });
     let is_public = PUBLIC_PREFIXES.iter().any(|prefix| lower.starts_with(prefix));
@@ -155,6 +160,7 @@ mod tests {
             ),
             ("Incorrect API key provided: sk-ab****wxyz9.", "Incorrect API key provided: «redacted»"),
             ("header Authorization: Bearer abcdefgh12 refused", "header Authorization: Bearer «redacted» refused"),
+            ("sent Bearer%20sk-abc1234567 and task-1234567890", "sent Bearer%«redacted» and task-1234567890"),
             ("GET /v1?key=AIzaSyA1234567890 failed", "GET /v1?key=«redacted» failed"),
             ("token 0123456789abcdef0123456789abcdef01234567", "token «redacted»"),
             ("zai key 0123456789abcdef0123456789abcdef.AbCd was refused", "zai key «redacted» was refused"),

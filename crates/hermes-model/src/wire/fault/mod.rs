@@ -23,6 +23,7 @@ use serde_json::Value;
 use std::time::SystemTime;
 
 const LONGEST_MESSAGE: usize = 500;
+const LONGEST_CODE: usize = 80;
 
 /// The failure an HTTP answer with an error status stands for. Times of day in it are read against the server's own
 /// `Date` header, so no clock is needed here.
@@ -46,7 +47,7 @@ fn fault(status: Option<u16>, report: &Report, headers: &[(String, String)]) -> 
     Fault {
         kind,
         status,
-        code: report.best_code().map(|code| clip(code, 80)),
+        code: report.best_code().map(|code| clip(&sentence(code), LONGEST_CODE)),
         message: message(status, kind, report),
         retry_after: asked.filter(|_| may_wait(kind)).and_then(|wait| wait.from(server_time(headers))),
     }
@@ -83,7 +84,7 @@ fn may_wait(kind: FaultKind) -> bool {
 }
 
 fn message(status: Option<u16>, kind: FaultKind, report: &Report) -> String {
-    let words = clean::sentence(&report.message);
+    let words = sentence(&report.message);
     let words = if words.is_empty() { kind.describe() } else { words.as_str() };
     let message = match status {
         // Pages of proxies begin with the status themselves.

@@ -679,6 +679,7 @@ fn calls_need_whole_arguments() {
         (vec![item(0, function_call("1", "rm", "")), completed()], called("")),
         (vec![item(0, function_call("1", "rm", "[1]")), completed()], dropped()),
         (vec![item(0, cut_item), incomplete("max_output_tokens")], dropped()),
+        (vec![arguments_delta(0, "{}"), completed()], (vec![], vec!["(a call without a name)".to_owned()])),
     ];
     for (events, expected) in table {
         let reply = reply(&events);
@@ -686,6 +687,18 @@ fn calls_need_whole_arguments() {
         assert_eq!((arguments, reply.dropped.clone()), expected, "{events:?}");
         assert_eq!(reply.cut_off, events.last().is_some_and(|event| event["response"].is_null()), "{events:?}");
     }
+}
+
+/// `{"lines": 12}` would read as well as what was meant.
+#[test]
+fn fragments_around_a_damaged_event_are_no_arguments() {
+    let announced =
+        added(0, json!({"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "cut", "arguments": ""}));
+    let before = stream(&[announced, arguments_delta(0, "{\"lines\": 1")]);
+    let after = stream(&[arguments_delta(0, "2}"), completed()]);
+    let body = format!("{before}data: {{\"type\":\"response.function_call_arg\n\n{after}");
+    let reply = tell_as(&openai(), &body, End::Whole).reply.expect("a reply");
+    assert_eq!((reply.tool_calls(), reply.dropped.as_slice()), (&[][..], &["cut".to_owned()][..]));
 }
 
 #[test]

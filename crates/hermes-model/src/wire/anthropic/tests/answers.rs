@@ -220,6 +220,12 @@ fn a_call_that_may_be_missing_something_is_named_and_not_made() {
 }
 
 #[test]
+fn arguments_nobody_announced_are_those_of_a_lost_call() {
+    let lost = outcome([argued(7, "{\"path\":\"x\"}"), stop(7), end("tool_use")], End::Whole);
+    assert_eq!(lost, (names(&[]), names(&["(a call without a name)"]), StopReason::Length, false));
+}
+
+#[test]
 fn arguments_may_come_with_the_block() {
     let given = json!({"type": "tool_use", "id": "t", "name": "read", "input": {"path": "x"}});
     let reply = reply([start(0, &given), stop(0), end("tool_use")]);
@@ -241,7 +247,6 @@ fn repeated_events_change_nothing() {
             list.extend([wrote(0, "late"), argued(1, "{}")]);
             list.extend([start(1, &call_block("t1", "read")), argued(1, "{\"path\":\"x\"}"), stop(1)]);
             list.push(json!({"type": "content_block_delta", "index": 1, "delta": {"type": "new_delta", "x": 1}}));
-            list.push(argued(77, "{}"));
         }
         list.push(end("tool_use"));
         decode(&events(list), End::Whole)

@@ -310,6 +310,8 @@ fn no_answer_is_a_fault_with_a_reason() {
     let page = fault(&["<html>It works!</html>"]);
     assert_eq!(page.kind, FaultKind::Malformed);
     assert!(page.message.contains("It works!"), "{page}");
+    let noise = fault(&["\u{1b}[2Jyour key sk-proj-abc1234567\nis bad"]).message;
+    assert!(noise.ends_with("it said: [2Jyour key «redacted» is bad"), "{noise}");
 }
 
 #[test]
