@@ -13,6 +13,7 @@ use hermes_model::catalog;
 use hermes_model::provider::{Provider, mode, table::PROVIDERS};
 use hermes_model::resolve::{Ask, ResolveError, Runtime};
 use hermes_model::voice::Endpoint;
+use hermes_model::wire::ApiMode;
 use hermes_types::{EVENT_VERSION, Event, Fault, FaultKind, Request, SessionId};
 use jiff::Zoned;
 use std::io::IsTerminal;
@@ -134,6 +135,7 @@ async fn prepare(
         provider: runtime.name.clone(),
         model: runtime.model.clone(),
     });
+    screen.key_is_from(runtime.credential.source.clone());
     let request = Request {
         messages: vec![Arc::new(message)],
         reasoning: app.knowledge.config.reasoning_for(&runtime.model),
@@ -181,7 +183,7 @@ async fn choose(wanted: Ask, app: &App, screen: &Screen) -> Result<(Ask, Runtime
 }
 
 const NOTHING_CONFIGURED: &str = "\
-no model is configured and no local server answers. One of these is enough:
+no model is set up, no local server answers. Any of these will do:
   hermes config set OPENROUTER_API_KEY <key>            a key of any provider
   hermes config set model.base_url http://host:8000/v1  any compatible server
   hermes model                                          choose from a list
@@ -192,7 +194,8 @@ fn local_servers(app: &App) -> Vec<(&'static Provider, Url)> {
     let local = |row: &&Provider| row.is_self_hosted() && !row.base_url.is_empty();
     let address = |row: &Provider| {
         let moved = row.base_env.iter().find_map(|name| app.env().setting(name));
-        mode::read_base_url(row, moved.unwrap_or(row.base_url)).ok()
+        let url = mode::read_base_url(row, moved.unwrap_or(row.base_url)).ok()?;
+        Some(mode::settle(row, ApiMode::ChatCompletions, url))
     };
     PROVIDERS.iter().filter(local).filter_map(|row| Some((row, address(row)?))).collect()
 }
@@ -247,7 +250,8 @@ mod tests {
     #[test]
     fn a_mistyped_model_is_answered_with_names_like_it() {
         let names = || ["gpt-5", "gpt-5-mini", "claude-sonnet-4-5", "text-embedding-3"].map(str::to_owned).to_vec();
-        assert_eq!(alike("gtp-5", names()), ["gpt-5", "gpt-5-mini"]);
+        assert_eq!(alike("gtp-5", names()), ["gpt-5"]);
+        assert_eq!(alike("gpt-5-min", names()), ["gpt-5-mini", "gpt-5"]);
         assert_eq!(alike("Claude-Sonet-4.5", names()), ["claude-sonnet-4-5"]);
         assert!(alike("zzz", names()).is_empty());
     }
@@ -256,6 +260,7 @@ mod tests {
     fn the_first_words_fit_a_screen() {
         let lines: Vec<&str> = NOTHING_CONFIGURED.lines().collect();
         assert_eq!(lines.len(), 5);
-        assert!(lines.iter().all(|line| line.chars().count() <= 78), "{NOTHING_CONFIGURED}");
+        let told = format!("hermes chat: {NOTHING_CONFIGURED}");
+        assert!(told.lines().all(|line| line.chars().count() < 80), "{told}");
     }
 }
