@@ -13,6 +13,7 @@ mod wrap;
 use crate::args::OutputFormat;
 use hermes_core::ports::Listener;
 use hermes_core::stop::Stop;
+use hermes_model::resolve::Source;
 use hermes_types::{Event, Fault, Notice, Reply, SessionId};
 use outcome::Outcome;
 use report::Facts;
@@ -81,6 +82,8 @@ pub struct Screen {
 struct State {
     provider: Option<String>,
     model: Option<String>,
+    /// Where the credential in use came from.
+    key: Option<Source>,
     phase: Phase,
     /// Thoughts are shown.
     reasoning: bool,
@@ -104,7 +107,8 @@ impl Screen {
         let state = State {
             provider: None,
             model: None,
-            phase: Phase::Preparing { since: Instant::now() },
+            key: None,
+            phase: Phase::Preparing { what: "getting ready", since: Instant::now() },
             reasoning: false,
             voice: None,
             wrap: Wrap::default(),
@@ -123,6 +127,11 @@ impl Screen {
     pub fn show_reasoning(&self, wanted: bool) {
         let talkative = self.show.aside == Aside::Everything;
         self.lock().reasoning = wanted && talkative && self.is_live() && self.terminal.can_dim();
+    }
+
+    /// Remembers where the credential came from, for the case that it is refused.
+    pub fn key_is_from(&self, source: Source) {
+        self.lock().key = Some(source);
     }
 
     /// Prints a line of the program's own on stdout.
@@ -149,11 +158,13 @@ impl Screen {
         }
     }
 
-    /// Says why the program seems to hang, to everybody who did not ask for silence.
-    pub fn explain_wait(&self, text: &str) {
+    /// Says what the program waits for before it can ask, and how to end that, to everybody who did not want silence.
+    pub fn explain_wait(&self, what: &'static str, way_out: &str) {
+        let mut state = self.lock();
         if self.show.aside != Aside::ErrorsAndSession {
-            self.tell(&mut self.lock(), &format!("… {text}"));
+            self.tell(&mut state, &format!("… {what}; {way_out}"));
         }
+        state.phase = Phase::Preparing { what, since: Instant::now() };
     }
 
     /// Shows what is being waited for, for as long as it is polled.
@@ -213,11 +224,13 @@ impl Screen {
             let newline = if text.ends_with('\n') || text.is_empty() { "" } else { "\n" };
             self.out(&mut state, &format!("{text}{newline}"));
         }
-        let provider = state.provider.clone();
+        let trouble = match result {
+            Ok(_) => outcome.remark().map(str::to_owned),
+            Err(fault) => Some(words::explain(fault, state.provider.as_deref(), state.key.as_ref())),
+        };
         drop(state);
-        match result {
-            Ok(_) => outcome.remark().into_iter().for_each(|remark| self.complain(remark)),
-            Err(fault) => self.complain(&words::explain(fault, provider.as_deref())),
+        if let Some(trouble) = trouble {
+            self.complain(&trouble);
         }
     }
 
@@ -289,7 +302,7 @@ impl Screen {
         let text = self.terminal.styled(Style::Dim, &hermes_types::clip(&harmless(&text), width.saturating_sub(1)));
         match (state.status, state.wrap.column()) {
             (Some(_), _) => err(&format!("\r\x1b[2K{text}")),
-            (None, column) if column >= width => return, // no way back to behind the last cell of a line
+            (None, column) if column >= width => {} // no way back to behind the last cell of a line
             (None, column) => {
                 err(&format!("{}{text}", if column > 0 { "\n" } else { "" }));
                 state.status = Some(column);
@@ -325,6 +338,7 @@ impl Screen {
             | Event::Notice { notice: Notice::FellBack { provider, model, .. } } => {
                 state.provider = Some(provider.clone());
                 state.model = Some(model.clone());
+                state.key = None;
                 state.phase = Phase::Asking { since: now };
             }
             Event::Notice { notice: Notice::Retrying { delay_ms, .. } } => {

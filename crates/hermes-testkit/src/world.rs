@@ -128,7 +128,7 @@ impl World {
     /// Runs the program to its end. `binary` is `env!("CARGO_BIN_EXE_hermes")` of the calling test.
     pub async fn run(&self, binary: impl AsRef<Path>, arguments: &[&str]) -> Ran {
         let begun = Instant::now();
-        let mut child = self.command(binary.as_ref(), arguments).spawn().expect("the binary starts");
+        let mut child = self.command(binary, arguments).spawn().expect("the binary starts");
         let group = child.id().expect("a running child has an id");
         let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let life = async { tokio::join!(self.feed(stdin), read(stdout), read(stderr), child.wait()) };
@@ -151,8 +151,9 @@ impl World {
         }
     }
 
-    fn command(&self, binary: &Path, arguments: &[&str]) -> Command {
-        let mut command = Command::new(binary);
+    /// The program as [`run`](Self::run) starts it, for tests that talk to it while it runs.
+    pub fn command(&self, binary: impl AsRef<Path>, arguments: &[&str]) -> Command {
+        let mut command = Command::new(binary.as_ref());
         command.args(arguments).current_dir(self.work_dir()).env_clear();
         command.env("PATH", env::var_os("PATH").unwrap_or_default());
         command.env("HOME", self.home()).env("HERMES_HOME", self.hermes_home());

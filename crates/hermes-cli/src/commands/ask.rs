@@ -134,6 +134,7 @@ async fn prepare(
         provider: runtime.name.clone(),
         model: runtime.model.clone(),
     });
+    screen.key_is_from(runtime.credential.source.clone());
     let request = Request {
         messages: vec![Arc::new(message)],
         reasoning: app.knowledge.config.reasoning_for(&runtime.model),
@@ -181,7 +182,7 @@ async fn choose(wanted: Ask, app: &App, screen: &Screen) -> Result<(Ask, Runtime
 }
 
 pub(super) const NOTHING_CONFIGURED: &str = "\
-no model is configured and no local server answers. One of these is enough:
+no model is set up, no local server answers. Any of these will do:
   hermes config set OPENROUTER_API_KEY <key>            a key of any provider
   hermes config set model.base_url http://host:8000/v1  any compatible server
   hermes model                                          choose from a list
@@ -221,7 +222,8 @@ mod tests {
     #[test]
     fn a_mistyped_model_is_answered_with_names_like_it() {
         let names = || ["gpt-5", "gpt-5-mini", "claude-sonnet-4-5", "text-embedding-3"].map(str::to_owned).to_vec();
-        assert_eq!(alike("gtp-5", names()), ["gpt-5", "gpt-5-mini"]);
+        assert_eq!(alike("gtp-5", names()), ["gpt-5"]);
+        assert_eq!(alike("gpt-5-min", names()), ["gpt-5-mini", "gpt-5"]);
         assert_eq!(alike("Claude-Sonet-4.5", names()), ["claude-sonnet-4-5"]);
         assert!(alike("zzz", names()).is_empty());
     }
@@ -230,6 +232,7 @@ mod tests {
     fn the_first_words_fit_a_screen() {
         let lines: Vec<&str> = NOTHING_CONFIGURED.lines().collect();
         assert_eq!(lines.len(), 5);
-        assert!(lines.iter().all(|line| line.chars().count() <= 78), "{NOTHING_CONFIGURED}");
+        let told = format!("hermes chat: {NOTHING_CONFIGURED}");
+        assert!(told.lines().all(|line| line.chars().count() < 80), "{told}");
     }
 }

@@ -133,7 +133,7 @@ impl Transport for Script {
 }
 
 fn overloaded() -> Answer {
-    let body = json!({"error": {"message": "a made-up hiccup, to show recovery", "code": 500}}).to_string();
+    let body = json!({"error": {"message": "a made-up hiccup", "code": 500}}).to_string();
     Answer { status: 500, headers: Vec::new(), body: stream::iter([Ok(Bytes::from(body))]).boxed() }
 }
 

@@ -1,5 +1,6 @@
 //! What the program says to a person about a turn: plain functions from what happened to a sentence.
 
+use hermes_model::resolve::Source;
 use hermes_types::{Fault, FaultKind, Notice};
 use std::time::{Duration, Instant};
 
@@ -12,6 +13,7 @@ const LONGEST_REASON: usize = 160;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Phase {
     Preparing {
+        what: &'static str,
         since: Instant,
     },
     Asking {
@@ -35,7 +37,7 @@ impl Phase {
     pub(super) fn status(&self, model: Option<&str>, now: Instant) -> Option<String> {
         let model = model.unwrap_or("the model");
         let (what, since) = match self {
-            Self::Preparing { since } => ("getting ready".to_owned(), *since),
+            Self::Preparing { what, since } => ((*what).to_owned(), *since),
             Self::Asking { since } => (format!("waiting for {model}"), *since),
             Self::Thinking { since } => (format!("{model} is thinking"), *since),
             Self::Speaking { since } => (format!("waiting for {model} to go on"), *since),
@@ -50,13 +52,11 @@ impl Phase {
     }
 }
 
-/// What happened and what to type next, for the faults a person can mend.
-pub(super) fn explain(fault: &Fault, provider: Option<&str>) -> String {
-    let provider = provider.unwrap_or("PROVIDER");
+/// What happened and what to type next, for the faults a person can mend. `key` is where the credential came from, if
+/// that is known.
+pub(super) fn explain(fault: &Fault, provider: Option<&str>, key: Option<&Source>) -> String {
     let next_step = match fault.kind {
-        FaultKind::Auth | FaultKind::Entitlement => {
-            format!("look at the key in use (hermes status) or give another one (hermes auth add {provider})")
-        }
+        FaultKind::Auth | FaultKind::Entitlement => mend_key(provider.unwrap_or("PROVIDER"), key),
         // Its message already says how to log in again.
         FaultKind::AuthPermanent => return fault.message.clone(),
         FaultKind::Billing => "top up the account, or choose another model (hermes model)".into(),
@@ -73,6 +73,21 @@ pub(super) fn explain(fault: &Fault, provider: Option<&str>) -> String {
         _ => return fault.message.clone(),
     };
     format!("{}\n  next: {next_step}", fault.message)
+}
+
+/// How to replace a credential that was refused.
+fn mend_key(provider: &str, key: Option<&Source>) -> String {
+    match key {
+        Some(Source::Env(variable)) => {
+            format!("the key came from {variable}; save a valid one (hermes config set {variable} <key>)")
+        }
+        Some(Source::Entry(name)) => format!("correct the key of `{name}` in config.yaml (hermes config edit)"),
+        Some(Source::Config) => "save a valid key (hermes config set model.api_key <key>)".into(),
+        Some(Source::None) => "the endpoint wants a key (hermes config set model.api_key <key>)".into(),
+        Some(Source::Explicit | Source::Stored(_)) | None => {
+            format!("look at the login in use (hermes status) or log in again (hermes auth add {provider})")
+        }
+    }
 }
 
 /// A step of recovery; `None` for what only a machine wants to know.
@@ -117,11 +132,15 @@ mod tests {
     #[test]
     fn what_a_person_can_mend_comes_with_the_next_step() {
         for kind in FaultKind::ALL {
-            let told = explain(&Fault::new(kind, "it broke"), Some("acme"));
+            let told = explain(&Fault::new(kind, "it broke"), Some("acme"), None);
             assert!(told.starts_with("it broke"), "{told}");
             assert!(!told.contains("PROVIDER"), "{told}");
         }
-        let refused = explain(&Fault::new(FaultKind::Auth, "HTTP 401: no"), Some("acme"));
-        assert!(refused.ends_with("(hermes auth add acme)"), "{refused}");
+        let refused = |key: &Source| explain(&Fault::new(FaultKind::Auth, "HTTP 401: no"), Some("acme"), Some(key));
+        assert!(refused(&Source::Stored("manual".into())).ends_with("(hermes auth add acme)"));
+        assert_eq!(
+            refused(&Source::Env("ACME_KEY".into())),
+            "HTTP 401: no\n  next: the key came from ACME_KEY; save a valid one (hermes config set ACME_KEY <key>)"
+        );
     }
 }

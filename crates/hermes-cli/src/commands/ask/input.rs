@@ -76,7 +76,7 @@ async fn standard_input(screen: &Screen) -> Result<Vec<u8>, Trouble> {
         read = &mut coming => read,
         () = tokio::time::sleep(REMINDER) => {
             if !begun.load(Ordering::Relaxed) {
-                screen.explain_wait("waiting for standard input to end; add `</dev/null` if there is none");
+                screen.explain_wait("reading standard input", "add `</dev/null` if there is none");
             }
             coming.await
         }

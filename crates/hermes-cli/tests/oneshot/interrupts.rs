@@ -1,0 +1,91 @@
+//! A person or a reader who has had enough.
+
+use super::*;
+use hermes_testkit::Move;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::{Child, Command};
+
+const SOON: Duration = Duration::from_millis(500);
+
+async fn signal(child: &Child, name: &str) {
+    let pid = child.id().expect("still running").to_string();
+    assert!(Command::new("kill").args([name, &pid]).status().await.expect("kill runs").success());
+}
+
+/// The program's end, and how long after now it came.
+async fn end(child: Child) -> (Ran, Duration) {
+    let begun = Instant::now();
+    let output = child.wait_with_output().await.expect("ended");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let (stdout, stderr, code) = (text(&output.stdout), text(&output.stderr), output.status.code());
+    let wall = begun.elapsed();
+    (keeping_secrets(Ran { stdout, stderr, code, wall }), wall)
+}
+
+async fn until_asked(server: &ModelServer) {
+    let begun = Instant::now();
+    while server.model_requests().is_empty() {
+        assert!(begun.elapsed() < Duration::from_secs(20), "nothing was asked");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_signal_ends_the_turn_within_half_a_second_and_a_pipe_gets_no_half_answer() {
+    for (name, script) in [
+        ("-INT", Move::say("some words that will not be all").chunk(3).stall_after(4)),
+        ("-TERM", Move::silence()),
+        ("-INT", Move::status(429).header("retry-after", "60")),
+    ] {
+        let server = ModelServer::start(script).await;
+        let world = home_at(&server);
+        let child = world.command(HERMES, &["-z", "hi"]).spawn().expect("started");
+        until_asked(&server).await;
+        signal(&child, name).await;
+        let (ran, took) = end(child).await;
+        assert_eq!(told(&ran), (Some(130), "", "hermes -z: interrupted\n"));
+        assert!(took < SOON, "{took:?}");
+        server.finish();
+    }
+}
+
+#[tokio::test]
+async fn a_signal_ends_the_wait_for_standard_input_too() {
+    let world = nowhere();
+    let mut child = world.command(HERMES, &["-z", "hi"]).stdin(Stdio::piped()).spawn().expect("started");
+    let _held_open = child.stdin.take();
+    let mut lines = BufReader::new(child.stderr.take().expect("a pipe")).lines();
+    let reminder = lines.next_line().await.expect("readable").expect("a line");
+    assert_eq!(reminder, "… reading standard input; add `</dev/null` if there is none");
+    signal(&child, "-INT").await;
+    let (ran, took) = end(child).await;
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(130), ""));
+    assert_eq!(lines.next_line().await.expect("readable").as_deref(), Some("hermes -z: interrupted"));
+    assert!(took < SOON, "{took:?}");
+}
+
+#[tokio::test]
+async fn a_reader_that_leaves_is_no_failure_and_costs_no_more_tokens() {
+    let endless = "word ".repeat(20_000);
+    let server = ModelServer::start([Move::say("an answer"), Move::say(&endless).chunk(5)]).await;
+    let world = home_at(&server);
+    let early = shell(&world, "{ $0 -z hi; echo code $? >&2; } | true").await;
+    assert_eq!(told(&early), (Some(0), "", "code 0\n"));
+    let events = shell(&world, "{ $0 -z hi --output-format stream-json; echo code $? >&2; } | head -n 1").await;
+    assert!(events.stdout.starts_with(r#"{"type":"started""#), "{}", events.stdout);
+    assert_eq!((events.stdout.lines().count(), events.stderr.as_str()), (1, "code 130\n"));
+    server.finish();
+}
+
+#[tokio::test]
+async fn a_full_disk_is_told() {
+    let server = ModelServer::start([Move::say("an answer"), Move::say("an answer")]).await;
+    let world = home_at(&server);
+    for format in ["text", "json"] {
+        let ran = shell(&world, &format!("$0 -z hi --output-format {format} >/dev/full")).await;
+        assert_eq!(told(&ran), (Some(1), "", "hermes -z: the answer could not be written: no storage space\n"));
+    }
+    server.finish();
+}
