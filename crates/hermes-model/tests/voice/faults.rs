@@ -6,15 +6,18 @@
 
 use crate::stage::{RETRIES, STALE, Stage, Told, only, question};
 use futures_util::StreamExt;
+use hermes_core::clock::Clock;
 use hermes_model::wire::ApiMode;
 use hermes_testkit::{FakeClock, ModelServer, Move};
-use hermes_types::{Concession, Event, FaultKind as K, Notice, Reply, StopReason};
+use hermes_types::{Concession, Event, Fault, FaultKind as K, Notice, Reply, StopReason};
 use serde_json::json;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
 /// No row takes longer in real time, however much time passes in it.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// A row that takes this long is given up, so that the rest of the matrix can still be read.
+const HUNG: Duration = Duration::from_secs(8);
 /// Rows played at a time: each has servers, clocks and homes of its own.
 const AT_ONCE: usize = 8;
 
@@ -183,7 +186,13 @@ async fn play(mode: ApiMode, script: Vec<Move>) -> (Told, Vec<Duration>, ModelSe
     let clock = FakeClock::new();
     let server = ModelServer::start(script).await;
     server.attach_clock(&clock);
-    let told = Stage::at(&server, mode).clock(&clock).ask(question("hi")).await;
+    let stage = Stage::at(&server, mode).clock(&clock);
+    let told = tokio::time::timeout(HUNG, stage.ask(question("hi"))).await.unwrap_or_else(|_| Told {
+        result: Err(Fault::new(K::Unknown, "it hangs")),
+        events: Vec::new(),
+        virtual_time: clock.elapsed(),
+        real_time: HUNG,
+    });
     (told, clock.pauses(), server)
 }
 
