@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
-use tokio::net::TcpStream;
-use tokio::process::{Child, Command};
+use tokio::io::{AsyncBufReadExt, BufReader, Lines};
+use tokio::process::{Child, ChildStdout, Command};
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/aimock");
 const HELLO: &str = "Hello! สวัสดี 你好 — how can I help you today?";
@@ -122,6 +122,8 @@ async fn recorded_tool_calls() {
 struct Foreign {
     base_url: String,
     _child: Child,
+    /// Kept open, or its next line would end it.
+    _lines: Lines<BufReader<ChildStdout>>,
 }
 
 impl Foreign {
@@ -134,23 +136,27 @@ impl Foreign {
             return Err(format!("there is no {}", program.display()));
         }
         Command::new("node").arg("--version").output().await.map_err(|error| format!("node does not run: {error}"))?;
-        let port = std::net::TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address").port();
-        let child = Command::new(program)
-            .args(["-p", &port.to_string(), "-f"])
+        let mut child = Command::new(program)
+            .args(["-p", "0", "-f"])
             .arg(Path::new(FOLDER).join("fixtures.json"))
             .stdin(Stdio::null())
-            .stdout(Stdio::null())
+            .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .kill_on_drop(true)
             .spawn()
             .map_err(|error| format!("{} does not start: {error}", folder.display()))?;
-        for _ in 0..200 {
-            if TcpStream::connect(("127.0.0.1", port)).await.is_ok() {
-                return Ok(Self { base_url: format!("http://127.0.0.1:{port}/v1"), _child: child });
+        let mut lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
+        let listening = async {
+            while let Some(line) = lines.next_line().await.expect("text") {
+                if let Some((_, root)) = line.split_once("listening on ") {
+                    return Some(format!("{root}/v1"));
+                }
             }
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-        panic!("the independent model server was started and does not listen after ten seconds");
+            None
+        };
+        let base_url = tokio::time::timeout(Duration::from_secs(10), listening).await.ok().flatten();
+        let base_url = base_url.expect("a server that was started says where it listens");
+        Ok(Self { base_url, _child: child, _lines: lines })
     }
 }
 
