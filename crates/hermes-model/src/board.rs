@@ -200,8 +200,10 @@ impl Board {
     /// Counts the use of a stored credential, where the strategy shares the work by such counts.
     async fn tally(&self, runtime: &Runtime) {
         let strategy = self.knowledge.config.strategies.get(&runtime.name).copied().unwrap_or_default();
-        let counts = matches!(strategy, Strategy::RoundRobin | Strategy::LeastUsed);
-        let Some(row) = self.row_of(runtime).filter(|_| counts) else { return };
+        if !matches!(strategy, Strategy::RoundRobin | Strategy::LeastUsed) {
+            return;
+        }
+        let Some(row) = self.row_of(runtime) else { return };
         let counted = self.auth.store().count_use(&*self.auth.clock, &runtime.name, &row, strategy).await;
         if let Err(error) = counted {
             tracing::warn!(%error, "the use of a credential could not be counted");
@@ -255,12 +257,13 @@ fn with<T>(place: &Mutex<Place>, look: impl FnOnce(&mut Place) -> T) -> T {
 /// The runtime with the credential of another resolution. Another provider is no sibling. A credential that is served
 /// at another endpoint comes with that endpoint, unless the endpoint is settled.
 fn sibling(runtime: &Runtime, next: Runtime, is_settled: bool) -> Option<Runtime> {
-    let served_here = next.base_url == runtime.base_url;
-    match next.name == runtime.name {
-        true if served_here => Some(Runtime { credential: next.credential, ..runtime.clone() }),
-        true if !is_settled => Some(next),
-        _ => None,
+    if next.name != runtime.name {
+        return None;
     }
+    if next.base_url == runtime.base_url {
+        return Some(Runtime { credential: next.credential, ..runtime.clone() });
+    }
+    (!is_settled).then_some(next)
 }
 
 /// The same runtime with a renewed token, bound to the same origins. The vendor may move a session among its own hosts,

@@ -227,11 +227,11 @@ async fn a_redirect_at_home_is_followed_with_the_key_and_another_port_is_not_hom
 /// Headers the person configured count as secrets.
 #[tokio::test]
 async fn extra_headers_go_to_their_endpoint_alone() {
-    let two = server(2, Some(AT_TWO), [Move::status(404)]).await;
+    let two = server(2, Some(AT_TWO), [Move::status(404), Move::status(404)]).await;
     let three = server(3, Some(AT_THREE), [Move::status(404)]).await;
-    let four = server(4, None, [Move::say("hello")]).await;
+    let four = server(4, None, [Move::say("hello"), Move::say("hello again")]).await;
     for (server, own) in [(&two, "secret-of-two"), (&three, "secret-of-three"), (&four, "")] {
-        let foreign = ["secret-of-two", "secret-of-three", "secret-of-model"].into_iter().filter(|other| *other != own);
+        let foreign = ["secret-of-two", "secret-of-three"].into_iter().filter(|other| *other != own);
         foreign.for_each(|foreign| server.never_show(foreign));
     }
     let mut entries = json!({"two": entry(&two, Some(AT_TWO)), "three": entry(&three, Some(AT_THREE))});
@@ -248,6 +248,15 @@ async fn extra_headers_go_to_their_endpoint_alone() {
     assert_eq!(stage(config).ask(question("hi")).await.outcome(), "hello");
     assert_eq!(two.model_requests()[0].header("x-team"), Some("secret-of-two"));
     assert_eq!(three.model_requests()[0].header("x-team"), Some("secret-of-three"));
+
+    // The same kind of provider at another address is another place.
+    let config = json!({
+        "model": {"provider": "custom", "base_url": two.base_url(), "api_key": AT_TWO, "default": "m2",
+            "extra_headers": {"x-team": "secret-of-two"}},
+        "fallback_model": {"provider": "custom", "model": "m4", "base_url": four.base_url()},
+    });
+    assert_eq!(stage(config).ask(question("again")).await.outcome(), "hello again");
+    assert_eq!(two.model_requests()[1].header("x-team"), Some("secret-of-two"));
     [two, three, four].into_iter().for_each(ModelServer::finish);
 }
 
