@@ -1,4 +1,5 @@
-//! `cargo xtask bench`: what the program costs, measured beside a baseline in the same run.
+//! Tools for engineers. `cargo xtask bench`: what the program costs, measured beside a baseline in the same run.
+//! `cargo xtask record`: the picture of the demo in the README, made from a real run.
 //!
 //! Numbers are printed as ratios too, because a ratio survives a change of machine. Nothing here is a test: no number
 //! fails a build.
@@ -13,6 +14,7 @@
 
 mod decode;
 mod program;
+mod record;
 
 use std::process::ExitCode;
 
@@ -23,8 +25,12 @@ fn main() -> ExitCode {
             program::run();
             ExitCode::SUCCESS
         }
+        Some("record") => {
+            record::run();
+            ExitCode::SUCCESS
+        }
         _ => {
-            eprintln!("usage: cargo xtask bench");
+            eprintln!("usage: cargo xtask bench | record");
             ExitCode::from(2)
         }
     }

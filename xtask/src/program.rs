@@ -49,7 +49,7 @@ pub(crate) fn run() {
 }
 
 /// The release binary, built now so that the numbers are of this code.
-fn built() -> PathBuf {
+pub(crate) fn built() -> PathBuf {
     let status = Command::new("cargo")
         .args(["build", "--release", "--quiet", "--locked", "-p", "hermes-cli"])
         .status()

@@ -6,13 +6,14 @@ use super::provider_id::{ANTHROPIC, CODEX, COPILOT, NOUS};
 use super::renew::Renewal;
 use super::row::{AuthType, Row};
 use super::source::Source;
-use super::store::{AuthStore, Loaded, StoreError, StoreWarning};
-use super::tokens::{self, Pair};
-use super::{AuthPaths, Endpoints, jwt, nous};
+use super::store::{self, AuthStore, Loaded, StoreWarning};
+use super::tokens::Pair;
+use super::{AuthPaths, Endpoints, files, jwt, nous};
 use crate::secret::Secret;
 use hermes_types::Object;
 use jiff::Timestamp;
 use std::collections::BTreeSet;
+use std::io;
 use std::path::Path;
 use std::time::Duration;
 use url::Url;
@@ -64,19 +65,30 @@ pub struct Logins {
     warnings: Vec<StoreWarning>,
 }
 
+impl Parts {
+    /// Everything but the GitHub token, which is not in a file of ours.
+    fn read(paths: &AuthPaths) -> Self {
+        let store = AuthStore::new(paths);
+        let mut warnings = Vec::new();
+        Self {
+            own: document(&store.path(), &mut warnings),
+            root: store.root().map(|root| document(&root.path(), &mut warnings)),
+            hermes_pkce: object(Some(&paths.anthropic_file()), &mut warnings),
+            claude_code: object(paths.claude_code.as_deref(), &mut warnings),
+            codex_cli: object(paths.codex_cli.as_deref(), &mut warnings),
+            github: None,
+            warnings,
+        }
+    }
+}
+
 impl Logins {
     /// Reads everything. What cannot be read becomes a warning: a person with a key in the environment can go on.
     pub async fn load(paths: &AuthPaths, endpoints: &Endpoints, github: Option<Secret>) -> Self {
-        let store = AuthStore::new(paths);
-        let mut parts = Parts { github, ..Parts::default() };
-        parts.own = document(&store, &mut parts.warnings).await;
-        if let Some(root) = store.root() {
-            parts.root = Some(document(&root, &mut parts.warnings).await);
-        }
-        parts.hermes_pkce = object(Some(&paths.anthropic_file()), &mut parts.warnings).await;
-        parts.claude_code = object(paths.claude_code.as_deref(), &mut parts.warnings).await;
-        parts.codex_cli = object(paths.codex_cli.as_deref(), &mut parts.warnings).await;
-        Self::of(parts, endpoints)
+        let paths = paths.clone();
+        // One visit to the disk for all of them: every start of the program comes this way.
+        let read = files::off_thread(move || Ok(Parts::read(&paths))).await;
+        Self::of(Parts { github, ..read.unwrap_or_default() }, endpoints)
     }
 
     pub fn of(parts: Parts, endpoints: &Endpoints) -> Self {
@@ -234,35 +246,31 @@ fn live(
     Live { label: source.to_string(), source, auth_type, secret, base_url, expires_at }
 }
 
-async fn document(store: &AuthStore, warnings: &mut Vec<StoreWarning>) -> Document {
-    match store.load().await {
+fn document(path: &Path, warnings: &mut Vec<StoreWarning>) -> Document {
+    match store::read(path) {
         Ok(Loaded { document, warning }) => {
             warnings.extend(warning);
             document
         }
         Err(error) => {
-            warnings.push(unreadable(&store.path(), error));
+            warnings.push(unreadable(path, &error));
             Document::default()
         }
     }
 }
 
-async fn object(path: Option<&Path>, warnings: &mut Vec<StoreWarning>) -> Option<Object> {
-    match tokens::read_file(path?).await {
-        Ok(object) => Some(object),
+fn object(path: Option<&Path>, warnings: &mut Vec<StoreWarning>) -> Option<Object> {
+    match files::read_object(path?) {
+        Ok(object) => object,
         Err(error) => {
-            warnings.push(unreadable(path?, error));
+            warnings.push(unreadable(path?, &error));
             None
         }
     }
 }
 
-fn unreadable(path: &Path, error: StoreError) -> StoreWarning {
-    let reason = match error {
-        StoreError::Unusable { reason, .. } => reason,
-        busy @ StoreError::Busy { .. } => busy.to_string(),
-    };
-    StoreWarning::Unreadable { path: path.to_owned(), reason }
+fn unreadable(path: &Path, error: &io::Error) -> StoreWarning {
+    StoreWarning::Unreadable { path: path.to_owned(), reason: error.to_string() }
 }
 
 #[cfg(test)]

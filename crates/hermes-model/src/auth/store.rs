@@ -132,17 +132,19 @@ impl Locked {
 
 async fn load(path: PathBuf) -> Result<Loaded, StoreError> {
     let name = path.clone();
-    files::off_thread(move || {
-        let Some(bytes) = files::read(&path)? else { return Ok(Loaded::default()) };
-        if let Some(document) = Document::parse(&bytes) {
-            return Ok(Loaded { document, warning: None });
-        }
-        let copy = path.with_file_name("auth.json.corrupt");
-        files::replace(&copy, &bytes)?;
-        Ok(Loaded { document: Document::default(), warning: Some(StoreWarning::Corrupt { path, copy }) })
-    })
-    .await
-    .map_err(|error| StoreError::unusable(&name, &error))
+    files::off_thread(move || read(&path)).await.map_err(|error| StoreError::unusable(&name, &error))
+}
+
+/// The document in a file, read here and now. What cannot be understood is copied aside.
+pub(super) fn read(path: &Path) -> io::Result<Loaded> {
+    let Some(bytes) = files::read(path)? else { return Ok(Loaded::default()) };
+    if let Some(document) = Document::parse(&bytes) {
+        return Ok(Loaded { document, warning: None });
+    }
+    let copy = path.with_file_name("auth.json.corrupt");
+    files::replace(&copy, &bytes)?;
+    let warning = Some(StoreWarning::Corrupt { path: path.to_owned(), copy });
+    Ok(Loaded { document: Document::default(), warning })
 }
 
 impl StoreError {
