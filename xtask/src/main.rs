@@ -19,19 +19,20 @@ mod record;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    match std::env::args().nth(1).as_deref() {
-        Some("bench") => {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    match words[..] {
+        ["bench"] => {
             decode::run();
             program::run();
-            ExitCode::SUCCESS
         }
-        Some("record") => {
-            record::run();
-            ExitCode::SUCCESS
-        }
+        ["bench", "decode"] => decode::run(),
+        ["bench", "program"] => program::run(),
+        ["record"] => record::run(),
         _ => {
-            eprintln!("usage: cargo xtask bench | record");
-            ExitCode::from(2)
+            eprintln!("usage: cargo xtask bench [decode|program] | record");
+            return ExitCode::from(2);
         }
     }
+    ExitCode::SUCCESS
 }

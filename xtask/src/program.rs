@@ -1,4 +1,7 @@
 //! What the whole program costs: processes started, a scripted model server on loopback, wall time and memory.
+//!
+//! Beside each number stands what a program pays that does nothing but copy the bytes (`true`, `curl`), where it is
+//! installed, and what we aim for.
 
 use hermes_testkit::{ModelServer, Move, Script};
 use std::path::{Path, PathBuf};
@@ -6,68 +9,130 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 const RUNS: usize = 30;
+const LONG_RUNS: usize = 5;
+const RECOVERIES: usize = 3;
 const TOKENS: usize = 20_000;
 
 pub(crate) fn run() {
-    let hermes = built();
-    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-    println!("the program, best and median of {RUNS} runs");
-    println!("{:<34} {:>10} {:>10} {:>26}", "measure", "best", "median", "baseline");
+    let bench = Bench::new();
+    println!("the program, best and median of up to {RUNS} runs");
+    println!("{:<38} {:>10} {:>10} {:>10}   baseline", "measure", "best", "median", "goal");
 
-    let home = tempfile::tempdir().expect("a home");
-    let version = timed(RUNS, || run_once(&hermes, home.path(), "http://127.0.0.1:1/v1", &["--version"]));
+    let version = timed(RUNS, || wait(bench.hermes("http://127.0.0.1:1/v1", &["--version"])));
     let nothing = timed(RUNS, || wait(Command::new("true")));
-    row("--version", version, &format!("true: {}", ms(nothing.0)));
+    row("--version", version, "5 ms", &format!("true {}", ms(nothing.best)));
 
-    let reply = "word ".repeat(10);
-    let server = runtime.block_on(ModelServer::start(Script::new((0..RUNS * 3 + 1).map(|_| Move::say(&reply)))));
-    let base = server.base_url();
-    let short = timed(RUNS, || run_once(&hermes, home.path(), &base, &["-z", "hi"]));
-    let curl = timed(RUNS, || wait(fetch(&base)));
-    row("one-shot text answer", short, &format!("curl: {}", ms(curl.0)));
-    if let Some(peak) = peak_memory(&hermes, home.path(), &base) {
-        println!("{:<34} {:>9.1}M", "  peak memory", peak as f64 / 1024.0);
+    let short_answer = || Move::say(&"word ".repeat(10));
+    let short = bench.asked(RUNS, short_answer);
+    row("one short answer", short.hermes, "20 ms", &curl(short.curl));
+    if let Some(peak) = bench.peak_memory(short_answer()) {
+        println!("{:<38} {:>8.1} M {:>10} {:>10}", "  peak memory", peak as f64 / 1024.0, "", "20 M");
     }
-    server.take_violations(); // unplayed moves are no concern of a measurement
 
-    let long = "token ".repeat(TOKENS);
-    let script = Script::new((0..10).map(|_| Move::say(&long).chunk(6)));
-    let server = runtime.block_on(ModelServer::start(script));
-    let base = server.base_url();
-    let streamed = timed(5, || run_once(&hermes, home.path(), &base, &["-z", "hi"]));
-    let beyond = (streamed.0.saturating_sub(short.0), streamed.1.saturating_sub(short.1));
-    let fetched = timed(5, || wait(fetch(&base)));
-    row("20,000 streamed tokens, beyond short", beyond, &format!("curl: {}", ms(fetched.0.saturating_sub(curl.0))));
-    server.take_violations(); // unplayed moves are no concern of a measurement
+    let long_answer = || Move::say(&"token ".repeat(TOKENS)).chunk("token ".len());
+    let at_once = long_answer().events("/chat/completions").concat();
+    let long = bench.asked(LONG_RUNS, || Move::raw(at_once.clone())).beyond(&short);
+    row("20,000 tokens, beyond the short answer", long.hermes, "50 ms", &curl(long.curl));
+    let long = bench.asked(LONG_RUNS, long_answer).beyond(&short);
+    row("  each in a packet of its own", long.hermes, "", &curl(long.curl));
 
-    let faults = || [Move::status(429).header("retry-after", "1"), Move::status(500), Move::say("back")];
-    let server = runtime.block_on(ModelServer::start(Script::new((0..3).flat_map(|_| faults()))));
-    let base = server.base_url();
-    let recovery = timed(3, || run_once(&hermes, home.path(), &base, &["-z", "hi"]));
-    row("429 (retry-after 1), then 500", recovery, "the wait asked for: 1000 ms");
-    server.take_violations(); // unplayed moves are no concern of a measurement
+    let faults = || [Move::status(429).header("retry-after", "1"), Move::status(500), short_answer()];
+    let server = bench.serve((0..RECOVERIES).flat_map(|_| faults()));
+    let recovery = timed(RECOVERIES, || wait(bench.hermes(&server.base_url(), &["-z", "hi"])));
+    row("429 (retry-after 1), then 500", recovery, "1500 ms", "the wait asked for 1000 ms");
+}
+
+struct Bench {
+    binary: PathBuf,
+    home: tempfile::TempDir,
+    runtime: tokio::runtime::Runtime,
+    has_curl: bool,
+}
+
+/// The same answer, fetched by us and by a program that only copies bytes.
+struct Asked {
+    hermes: Timed,
+    curl: Option<Timed>,
+}
+
+#[derive(Clone, Copy)]
+struct Timed {
+    best: Duration,
+    median: Duration,
+}
+
+impl Bench {
+    fn new() -> Self {
+        Self {
+            binary: built(),
+            home: tempfile::tempdir().expect("a home"),
+            runtime: tokio::runtime::Runtime::new().expect("a runtime"),
+            has_curl: Command::new("curl").arg("--version").stdout(Stdio::null()).status().is_ok(),
+        }
+    }
+
+    fn serve(&self, moves: impl IntoIterator<Item = Move>) -> ModelServer {
+        self.runtime.block_on(ModelServer::start(Script::new(moves)))
+    }
+
+    fn asked(&self, runs: usize, answer: impl Fn() -> Move) -> Asked {
+        let requests = if self.has_curl { 2 * runs } else { runs };
+        let server = self.serve((0..requests).map(|_| answer()));
+        let base = server.base_url();
+        let hermes = timed(runs, || wait(self.hermes(&base, &["-z", "hi"])));
+        let curl = self.has_curl.then(|| timed(runs, || wait(fetch(&base))));
+        Asked { hermes, curl }
+    }
+
+    fn hermes(&self, base: &str, args: &[&str]) -> Command {
+        let mut command = Command::new(&self.binary);
+        let home = self.home.path();
+        command.args(args).env_clear().env("HOME", home).env("HERMES_HOME", home).env("CUSTOM_BASE_URL", base);
+        command.env("HERMES_INFERENCE_PROVIDER", "custom").env("HERMES_INFERENCE_MODEL", "scripted");
+        command
+    }
+
+    /// Peak resident memory in KiB: by GNU time, else by looking at the process while it lives.
+    fn peak_memory(&self, answer: Move) -> Option<u64> {
+        let server = self.serve([answer]);
+        let mut command = self.hermes(&server.base_url(), &["-z", "hi"]);
+        if !Path::new("/usr/bin/time").exists() {
+            return watched(&mut command);
+        }
+        let mut timed = Command::new("/usr/bin/time");
+        timed.args(["-f", "%M"]).arg(command.get_program()).args(command.get_args()).env_clear();
+        for (name, value) in command.get_envs() {
+            timed.env(name, value.unwrap_or_default());
+        }
+        let output = timed.stdin(Stdio::null()).output().ok()?;
+        String::from_utf8_lossy(&output.stderr).trim().lines().last()?.parse().ok()
+    }
+}
+
+impl Asked {
+    /// What this costs more than `other`.
+    fn beyond(self, other: &Self) -> Self {
+        Self { hermes: self.hermes.beyond(other.hermes), curl: self.curl.zip(other.curl).map(|(a, b)| a.beyond(b)) }
+    }
+}
+
+impl Timed {
+    fn beyond(self, other: Self) -> Self {
+        Self { best: self.best.saturating_sub(other.best), median: self.median.saturating_sub(other.median) }
+    }
 }
 
 /// The release binary, built now so that the numbers are of this code.
 pub(crate) fn built() -> PathBuf {
-    let status = Command::new("cargo")
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let status = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
         .args(["build", "--release", "--quiet", "--locked", "-p", "hermes-cli"])
+        .current_dir(&root)
         .status()
         .expect("cargo runs");
     assert!(status.success(), "the release build failed");
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
     target.join("release/hermes").canonicalize().expect("the binary is where cargo puts it")
-}
-
-fn hermes(binary: &Path, home: &Path, base: &str, args: &[&str]) -> Command {
-    let mut command = Command::new(binary);
-    command.args(args).env_clear().env("HOME", home).env("HERMES_HOME", home).env("CUSTOM_BASE_URL", base);
-    command.env("HERMES_INFERENCE_PROVIDER", "custom").env("HERMES_INFERENCE_MODEL", "scripted");
-    command
-}
-
-fn run_once(binary: &Path, home: &Path, base: &str, args: &[&str]) {
-    wait(hermes(binary, home, base, args));
 }
 
 /// The same request by a program that only copies bytes.
@@ -84,20 +149,20 @@ fn wait(mut command: Command) {
     assert!(status.is_ok_and(|status| status.success()), "{name} failed");
 }
 
-/// Peak resident memory in KiB, where GNU time is installed.
-fn peak_memory(binary: &Path, home: &Path, base: &str) -> Option<u64> {
-    let inner = hermes(binary, home, base, &["-z", "hi"]);
-    let mut timed = Command::new("/usr/bin/time");
-    timed.args(["-f", "%M"]).arg(inner.get_program()).args(inner.get_args()).env_clear();
-    for (name, value) in inner.get_envs() {
-        timed.env(name, value.unwrap_or_default());
+/// The high-water mark the kernel keeps for a process, read until the process is gone.
+fn watched(command: &mut Command) -> Option<u64> {
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().ok()?;
+    let status = format!("/proc/{}/status", child.id());
+    let mut peak = None;
+    while child.try_wait().ok()?.is_none() {
+        let text = std::fs::read_to_string(&status).unwrap_or_default();
+        let mark = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        peak = mark.and_then(|mark| mark.trim().trim_end_matches(" kB").parse().ok()).max(peak);
     }
-    let output = timed.stdin(Stdio::null()).output().ok()?;
-    String::from_utf8_lossy(&output.stderr).trim().lines().last()?.parse().ok()
+    peak
 }
 
-/// Best and median.
-fn timed(runs: usize, mut work: impl FnMut()) -> (Duration, Duration) {
+fn timed(runs: usize, mut work: impl FnMut()) -> Timed {
     let mut times: Vec<Duration> = (0..runs)
         .map(|_| {
             let start = Instant::now();
@@ -106,11 +171,15 @@ fn timed(runs: usize, mut work: impl FnMut()) -> (Duration, Duration) {
         })
         .collect();
     times.sort();
-    (times[0], times[runs / 2])
+    Timed { best: times[0], median: times[runs / 2] }
 }
 
-fn row(measure: &str, (best, median): (Duration, Duration), baseline: &str) {
-    println!("{measure:<34} {:>10} {:>10} {baseline:>26}", ms(best), ms(median));
+fn row(measure: &str, timed: Timed, goal: &str, baseline: &str) {
+    println!("{measure:<38} {:>10} {:>10} {goal:>10}   {baseline}", ms(timed.best), ms(timed.median));
+}
+
+fn curl(timed: Option<Timed>) -> String {
+    timed.map_or_else(|| "curl is not installed".to_owned(), |timed| format!("curl {}", ms(timed.best)))
 }
 
 fn ms(duration: Duration) -> String {
