@@ -19,7 +19,7 @@ const MARGIN: f64 = 18.0;
 const TITLE: f64 = 34.0;
 
 const STYLE: &str = "\
-text{font:14px ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace;fill:#e6edf3;white-space:pre}
+text{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace;font-size:14px;fill:#e6edf3}
 .dim{fill:#8b949e}.prompt{fill:#7ee787}.row{animation:appear .2s backwards}
 @keyframes appear{from{opacity:0}}
 @media(prefers-reduced-motion){.row{animation:none}}";
@@ -87,6 +87,7 @@ fn runs(screen: &vt100::Screen, row: usize) -> Vec<(String, bool)> {
     if let Some((last, _)) = runs.last_mut() {
         last.truncate(last.trim_end().len());
     }
+    runs.retain(|(text, _)| !text.is_empty());
     runs
 }
 
@@ -95,7 +96,7 @@ fn draw(rows: &[Row]) -> String {
     let height = TITLE + (rows.len() + 1) as f64 * LINE + MARGIN;
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" role=\"img\" \
-         aria-label=\"hermes demo in a terminal\">\n<style>{STYLE}</style>\n\
+         xml:space=\"preserve\" aria-label=\"hermes demo in a terminal\">\n<style>{STYLE}</style>\n\
          <rect width=\"100%\" height=\"100%\" rx=\"10\" fill=\"#0d1117\"/>\n"
     );
     for (place, colour) in ["#ff5f57", "#febc2e", "#28c840"].into_iter().enumerate() {

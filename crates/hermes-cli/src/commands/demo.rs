@@ -32,7 +32,7 @@ question was encoded for the wire, the first attempt failed on purpose and was m
 stream of events that were decoded one by one.\n\n\
 To talk to a real model, one of these is enough:\n\n\
 - a key: hermes config set OPENROUTER_API_KEY <key>\n\
-- a local server: start Ollama, LM Studio, llama.cpp or vLLM, and it is found by itself\n\
+- a local server: start Ollama, LM Studio, llama.cpp or vLLM; it is found\n\
 - any endpoint: hermes config set model.base_url http://host:8000/v1\n\n\
 Then ask: hermes -z \"why is the sky blue?\"\n";
 /// Words appear at a pace a person can read.
