@@ -137,13 +137,29 @@ impl Dotenv {
                 self.lines.push(new);
             }
         }
+        self.secure();
     }
 
     /// False when there was no such variable.
     pub fn unset(&mut self, name: &str) -> bool {
         let before = self.lines.len();
         self.lines.retain(|line| !line.is(name));
+        self.secure();
         self.lines.len() < before
+    }
+
+    /// A quote that was never closed may find an end in lines that an edit brought near, and swallow what stands between.
+    /// Where that would happen, the lines with such quotes are written anew, so that they go on meaning what they meant.
+    fn secure(&mut self) {
+        let meant = |file: &Self| file.lines.iter().filter_map(|line| line.variable.clone()).collect::<Vec<_>>();
+        if meant(&Self::parse(&self.text())) == meant(self) {
+            return;
+        }
+        for line in &mut self.lines {
+            if let Some((name, value)) = line.variable.as_ref().filter(|(_, value)| value.starts_with(['"', '\''])) {
+                line.raw = format!("{name}={}\n", quoted(value));
+            }
+        }
     }
 
     pub fn text(&self) -> String {
@@ -319,6 +335,15 @@ mod tests {
 
     fn one(text: &str) -> String {
         read(text).into_iter().next().map(|(_, value)| value).expect(text)
+    }
+
+    #[test]
+    fn an_open_quote_does_not_swallow_a_new_line() {
+        let mut file = Dotenv::parse("A=1\nB=\"open\n");
+        file.set("C", "#it's");
+        assert_eq!(file.text(), "A=1\nB='\"open'\nC=\"#it's\"\n");
+        let pairs = [("A", "1"), ("B", "\"open"), ("C", "#it's")];
+        assert_eq!(read(&file.text()), pairs.map(|(name, value)| (name.to_owned(), value.to_owned())));
     }
 
     #[test]

@@ -37,9 +37,9 @@ pub(super) struct Choice<'a> {
     index: Option<u64>,
     #[serde(borrow)]
     pub(super) delta: Option<Said<'a>>,
-    /// The whole message, from servers that do not stream.
+    /// The whole message, from servers that do not stream. It is rare, and a chunk is moved about: it takes no room here.
     #[serde(borrow)]
-    pub(super) message: Option<Said<'a>>,
+    pub(super) message: Option<Box<Said<'a>>>,
     #[serde(borrow)]
     pub(super) finish_reason: Loose<'a>,
     /// Moonshot counts here.
@@ -234,7 +234,7 @@ impl<'a> Choice<'a> {
         Self {
             index: number(value.get("index")),
             delta: said("delta"),
-            message: said("message"),
+            message: said("message").map(Box::new),
             finish_reason: Loose::of(value.get("finish_reason")),
             usage: Json::of(value.get("usage")),
         }

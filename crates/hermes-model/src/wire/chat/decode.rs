@@ -77,7 +77,7 @@ impl ChatDecoder {
             // A message behind a stream repeats what was said.
             (None, Some(message)) if self.is_silent() => {
                 self.whole = true;
-                Some(message)
+                Some(*message)
             }
             (None, _) => None,
         };
@@ -220,10 +220,10 @@ impl Decoder for ChatDecoder {
         let cut_off = !ended || self.garbled;
         let calls =
             if self.garbled { self.calls.abandon() } else { self.calls.finish(cut_off || stop == StopReason::Length) };
-        let (text, inline) = think::extract(&self.content);
+        let (text, inline) = think::extract(self.content);
         let refused = text.is_empty() && calls.whole.is_empty() && !self.refusal.is_empty();
         let finish_reason = settled(stop, cut_off, refused, &calls);
-        let text = if refused { self.refusal } else { text.into_owned() };
+        let text = if refused { self.refusal } else { text };
         let content = Some(text).filter(|text| !text.is_empty() || calls.whole.is_empty()).map(Content::Text);
         let structured = Some(self.reasoning).filter(|text| !text.is_empty());
         let message = Assistant {

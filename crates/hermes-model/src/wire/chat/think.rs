@@ -106,13 +106,13 @@ fn append(whole: &mut Option<Cow<'_, str>>, more: &str) {
     }
 }
 
-/// The answer without the reasoning written into it, and that reasoning.
-pub(super) fn extract(content: &str) -> (Cow<'_, str>, Option<String>) {
+/// The answer without the reasoning written into it, and that reasoning. Most answers have none and are handed back.
+pub(super) fn extract(content: String) -> (String, Option<String>) {
     if memchr::memchr(b'<', content.as_bytes()).is_none() {
-        return (Cow::Borrowed(content), None);
+        return (content, None);
     }
     let mut thoughts: Vec<&str> = Vec::new();
-    let mut rest = content;
+    let mut rest = content.as_str();
     while let Some((name, inside)) = opener(rest.trim_start()) {
         let (thought, behind) = find_closer(inside, name).unwrap_or((inside, ""));
         thoughts.push(thought);
@@ -126,7 +126,7 @@ pub(super) fn extract(content: &str) -> (Cow<'_, str>, Option<String>) {
     }
     let answer = without_own_lines(rest, &mut thoughts);
     let thoughts: Vec<&str> = thoughts.into_iter().map(str::trim).filter(|thought| !thought.is_empty()).collect();
-    (answer, (!thoughts.is_empty()).then(|| thoughts.join("\n\n")))
+    (answer.into_owned(), (!thoughts.is_empty()).then(|| thoughts.join("\n\n")))
 }
 
 /// Text up to a closing tag on a line of its own that nothing opened: the template of the model wrote the opening tag.
@@ -265,8 +265,8 @@ mod tests {
             ("```\n<think>\nx\n</think>\n```\n", "```\n<think>\nx\n</think>\n```\n", None),
         ];
         for (content, answer, thoughts) in table {
-            let (text, reasoning) = extract(content);
-            assert_eq!((text.as_ref(), reasoning.as_deref()), (answer, thoughts), "{content}");
+            let (text, reasoning) = extract(content.to_owned());
+            assert_eq!((text.as_str(), reasoning.as_deref()), (answer, thoughts), "{content}");
         }
     }
 
