@@ -49,14 +49,13 @@ impl Arguments {
         }
     }
 
-    /// The form that is sent back to providers: keys sorted, no white space, so that the same call always has the same
-    /// bytes. Text that is not JSON is sent as it is.
+    /// The form that is sent back to providers: strict JSON, keys sorted, no white space, so that the same call always has
+    /// the same bytes. Servers parse it, so what was mended for us is mended for them; text that cannot be read is sent
+    /// as it is.
     pub fn canonical(&self) -> Cow<'_, str> {
-        match serde_json::from_str::<Value>(&self.0) {
-            Ok(value @ Value::Object(_)) if oversized_integer(&self.0).is_none() => {
-                Cow::Owned(sorted(value).to_string())
-            }
-            _ => Cow::Borrowed(&self.0),
+        match self.parse() {
+            Ok(object) => Cow::Owned(sorted(Value::Object(object)).to_string()),
+            Err(_) => Cow::Borrowed(&self.0),
         }
     }
 }
@@ -326,10 +325,18 @@ mod tests {
     }
 
     #[test]
-    fn the_canonical_form_sorts_keys_and_keeps_what_it_cannot_read() {
-        let arguments = Arguments::from(r#"{"b": 1, "a": {"d": 2, "c": 3}}"#);
-        assert_eq!(arguments.canonical(), r#"{"a":{"c":3,"d":2},"b":1}"#);
-        assert_eq!(Arguments::from("{oops").canonical(), "{oops");
+    fn the_canonical_form_is_strict_and_sorted_and_keeps_what_it_cannot_read() {
+        let table = [
+            (r#"{"b": 1, "a": {"d": 2, "c": 3}}"#, r#"{"a":{"c":3,"d":2},"b":1}"#),
+            ("{'b': True, 'a': 1,}", r#"{"a":1,"b":true}"#),
+            (r#""{\"a\": 1}""#, r#"{"a":1}"#),
+            ("", "{}"),
+            ("{oops", "{oops"),
+            ("[1]", "[1]"),
+        ];
+        for (text, canonical) in table {
+            assert_eq!(Arguments::from(text).canonical(), canonical, "{text}");
+        }
     }
 
     fn any_json() -> impl Strategy<Value = Value> {

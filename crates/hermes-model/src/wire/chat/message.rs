@@ -8,7 +8,7 @@ use crate::provider::Quirk;
 use crate::provider::names::is_family;
 use crate::wire::Target;
 use hermes_types::{
-    Arguments, Assistant, CallId, Concession, Content, Message, Object, Part, PartView, Plain, Request, ToolCall,
+    Assistant, CallId, Concession, Content, Message, Object, Part, PartView, Plain, Request, ToolCall,
     ToolResult,
 };
 use serde::ser::{Serialize, SerializeMap, Serializer};
@@ -272,7 +272,7 @@ impl Serialize for WireCall<'_> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("id", &self.rules.call_id(self.call.pairing_id()))?;
         map.serialize_entry("type", &self.call.kind)?;
-        let function = Function { name: &function.name, arguments: stable_arguments(&function.arguments) };
+        let function = Function { name: &function.name, arguments: function.arguments.canonical() };
         map.serialize_entry("function", &function)?;
         match (&self.call.extra_content, self.rules.signatures) {
             (_, Signatures::Drop) => {}
@@ -283,16 +283,5 @@ impl Serialize for WireCall<'_> {
             (None, _) => {}
         }
         map.end()
-    }
-}
-
-/// Arguments as strict JSON with sorted keys. Servers parse them, so what was mended for us is mended for them.
-fn stable_arguments(arguments: &Arguments) -> Cow<'_, str> {
-    match arguments.canonical() {
-        Cow::Borrowed(raw) => match arguments.parse() {
-            Ok(object) => Cow::Owned(Arguments::from(Value::Object(object).to_string()).canonical().into_owned()),
-            Err(_) => Cow::Borrowed(raw),
-        },
-        canonical => canonical,
     }
 }
