@@ -14,25 +14,25 @@ const MOST_CALLS: usize = 512;
 
 /// A fragment of a call, as it came. What the server left out is empty.
 #[derive(Debug, Default)]
-pub struct CallPiece<'a> {
-    pub index: Option<u64>,
-    pub id: &'a str,
-    pub name: &'a str,
-    pub arguments: &'a str,
-    pub extra_content: Option<Value>,
+pub(super) struct CallPiece<'a> {
+    pub(super) index: Option<u64>,
+    pub(super) id: &'a str,
+    pub(super) name: &'a str,
+    pub(super) arguments: &'a str,
+    pub(super) extra_content: Option<Value>,
 }
 
 /// What became of the fragments.
 #[derive(Debug, Default, PartialEq)]
-pub struct Calls {
+pub(super) struct Calls {
     /// Calls whose arguments are whole.
-    pub whole: Vec<ToolCall>,
+    pub(super) whole: Vec<ToolCall>,
     /// Names of the calls whose arguments were cut off or unreadable.
-    pub dropped: Vec<String>,
+    pub(super) dropped: Vec<String>,
 }
 
 #[derive(Debug, Default)]
-pub struct CallAssembler {
+pub(super) struct CallAssembler {
     slots: Vec<Slot>,
     text: usize,
     overflowed: bool,
@@ -49,17 +49,17 @@ struct Slot {
 }
 
 impl CallAssembler {
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.slots.is_empty()
     }
 
     /// Bytes held.
-    pub fn size(&self) -> usize {
+    pub(super) fn size(&self) -> usize {
         self.text
     }
 
     /// Takes in a fragment. Returns the call's name when this fragment is the one that reveals it.
-    pub fn push(&mut self, piece: CallPiece<'_>) -> Option<&str> {
+    pub(super) fn push(&mut self, piece: CallPiece<'_>) -> Option<&str> {
         let index = piece.index.unwrap_or_default();
         let known = self.slots.iter().rposition(|slot| slot.index == index && !slot.is_other(&piece));
         if known.is_none() {
@@ -79,7 +79,7 @@ impl CallAssembler {
 
     /// The calls. `truncated` says that the answer ended before its time: a call that has no arguments yet may have been
     /// about to get some.
-    pub fn finish(self, truncated: bool) -> Calls {
+    pub(super) fn finish(self, truncated: bool) -> Calls {
         let last = self.slots.len().saturating_sub(1);
         let mut calls = Calls::default();
         let mut used = HashSet::new();
@@ -104,7 +104,7 @@ impl CallAssembler {
     }
 
     /// Gives up every call: fragments were lost, so none can be trusted.
-    pub fn abandon(self) -> Calls {
+    pub(super) fn abandon(self) -> Calls {
         let name = |slot: Slot| if slot.name.is_empty() { NAMELESS.to_owned() } else { slot.name };
         Calls { whole: Vec::new(), dropped: self.slots.into_iter().map(name).collect() }
     }

@@ -20,6 +20,5 @@ mod usage;
 #[cfg(test)]
 mod tests;
 
-pub use calls::{CallAssembler, CallPiece, Calls};
 pub use decode::ChatDecoder;
 pub use encode::encode;
