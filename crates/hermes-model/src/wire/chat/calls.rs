@@ -61,7 +61,7 @@ impl CallAssembler {
     /// Takes in a fragment. Returns the call's name when this fragment is the one that reveals it.
     pub(super) fn push(&mut self, piece: CallPiece<'_>) -> Option<&str> {
         let index = piece.index.unwrap_or_default();
-        let known = self.slots.iter().rposition(|slot| slot.index == index && !slot.is_other(&piece));
+        let known = self.known(index, &piece);
         if known.is_none() {
             if self.slots.len() >= MOST_CALLS {
                 self.overflowed = true;
@@ -77,16 +77,26 @@ impl CallAssembler {
         slot.take(piece)
     }
 
+    /// The slot a fragment belongs to: the one with its id, else the latest of its index unless it begins another call.
+    fn known(&self, index: u64, piece: &CallPiece<'_>) -> Option<usize> {
+        let mut latest_first = self.slots.iter().enumerate().rev().filter(|(_, slot)| slot.index == index);
+        let same_id = latest_first.clone().find(|(_, slot)| !piece.id.is_empty() && slot.id == piece.id);
+        let latest = latest_first.next().filter(|(_, slot)| !slot.is_other(piece));
+        same_id.or(latest).map(|(at, _)| at)
+    }
+
     /// The calls. `truncated` says that the answer ended before its time: a call that has no arguments yet may have been
     /// about to get some.
     pub(super) fn finish(self, truncated: bool) -> Calls {
-        let last = self.slots.len().saturating_sub(1);
+        // Arguments that no name belongs to may be those of a call that has none.
+        let astray = self.slots.iter().any(|slot| slot.name.is_empty());
         let mut calls = Calls::default();
         let mut used = HashSet::new();
         for (at, slot) in self.slots.into_iter().enumerate() {
-            let unwritten = truncated && at == last && slot.arguments.trim().is_empty();
+            let unwritten = truncated && slot.arguments.trim().is_empty();
             let arguments = Arguments::from(slot.arguments);
-            if slot.name.is_empty() || unwritten || arguments.parse().is_err() {
+            let doubtful = arguments.parse().map_or(true, |read| unwritten || (astray && read.is_empty()));
+            if slot.name.is_empty() || doubtful {
                 calls.dropped.push(if slot.name.is_empty() { NAMELESS.into() } else { slot.name });
                 continue;
             }
@@ -111,14 +121,18 @@ impl CallAssembler {
 }
 
 impl Slot {
-    /// True when the fragment with our index begins another call: it has another id; or our arguments are complete and it
-    /// brings a name together with an id or with new arguments.
+    /// True when the fragment with our index begins another call: it has a name, and another id than ours; or our
+    /// arguments are complete and the name comes with an id or with new arguments. Without a name it begins nothing: some
+    /// servers send the name under one id and the arguments under another.
     fn is_other(&self, piece: &CallPiece<'_>) -> bool {
+        if piece.name.is_empty() {
+            return false;
+        }
         if !piece.id.is_empty() && !self.id.is_empty() {
             return self.id != piece.id;
         }
-        let has_more = !piece.id.is_empty() || !piece.arguments.trim().is_empty();
-        self.balance.is_closed() && !piece.name.is_empty() && has_more
+        let has_more = !piece.id.is_empty() || !piece.arguments.trim().is_empty() || piece.name != self.name;
+        self.balance.is_closed() && has_more
     }
 
     fn take(&mut self, piece: CallPiece<'_>) -> Option<&str> {
@@ -210,6 +224,43 @@ mod tests {
     }
 
     #[test]
+    fn arguments_under_another_id_belong_to_the_call_that_waits_for_them() {
+        let pieces = vec![piece(Some(0), "a", "write", ""), piece(Some(0), "b", "", "{\"path\":\"/x\"}")];
+        assert_eq!(assembled(pieces, false), (vec![call("a", "write", "{\"path\":\"/x\"}")], vec![]));
+        let pieces = vec![
+            piece(Some(0), "a", "f", "{}"),
+            piece(Some(0), "b", "g", "{\"x\":"),
+            piece(Some(0), "a", "", " "),
+            piece(Some(0), "b", "", "1}"),
+        ];
+        assert_eq!(assembled(pieces, false), (vec![call("a", "f", "{} "), call("b", "g", "{\"x\":1}")], vec![]));
+    }
+
+    #[test]
+    fn an_id_that_comes_before_its_name_costs_no_call() {
+        let pieces = vec![
+            piece(Some(0), "a", "f", "{}"),
+            piece(Some(0), "b", "", ""),
+            piece(Some(0), "", "g", ""),
+            piece(Some(0), "", "", "{\"x\":1}"),
+        ];
+        let second = CallId::deterministic("g", "{\"x\":1}", 1);
+        assert_eq!(assembled(pieces, false), (vec![call("a", "f", "{}"), call(second.as_str(), "g", "{\"x\":1}")], vec![]));
+    }
+
+    #[test]
+    fn where_arguments_went_astray_no_call_runs_without_any() {
+        let pieces = vec![
+            piece(Some(0), "a", "write", ""),
+            piece(Some(1), "b", "delete", "{}"),
+            piece(Some(2), "c", "read", "{\"p\":1}"),
+            piece(Some(3), "d", "", "{\"path\":\"/x\"}"),
+        ];
+        let dropped = ["write", "delete", NAMELESS].map(str::to_owned).to_vec();
+        assert_eq!(assembled(pieces, false), (vec![call("c", "read", "{\"p\":1}")], dropped));
+    }
+
+    #[test]
     fn repeated_names_and_ids_stay_one_call() {
         let pieces = vec![
             piece(Some(0), "a", "read", "{\"p\""),
@@ -252,6 +303,8 @@ mod tests {
     fn what_is_not_whole_is_named_and_not_run() {
         let cut = vec![piece(Some(0), "a", "f", "{}"), piece(Some(1), "b", "write", "{\"path\": \"/tm")];
         assert_eq!(assembled(cut, true), (vec![call("a", "f", "{}")], vec!["write".to_owned()]));
+        let begun = vec![piece(Some(0), "a", "write", ""), piece(Some(1), "b", "read", "{\"p\"")];
+        assert_eq!(assembled(begun, true), (vec![], vec!["write".to_owned(), "read".to_owned()]));
         let unwritten = || vec![piece(Some(0), "a", "delete_all", "")];
         assert_eq!(assembled(unwritten(), true), (vec![], vec!["delete_all".to_owned()]));
         assert_eq!(assembled(unwritten(), false), (vec![call("a", "delete_all", "")], vec![]));
