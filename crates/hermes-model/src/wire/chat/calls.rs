@@ -121,15 +121,18 @@ impl CallAssembler {
 }
 
 impl Slot {
-    /// True when the fragment with our index begins another call: it has a name, and another id than ours; or our
-    /// arguments are complete and the name comes with an id or with new arguments. Without a name it begins nothing: some
-    /// servers send the name under one id and the arguments under another.
+    /// True when the fragment with our index begins another call: it has a name, and another id than ours; or another name
+    /// where there are no ids to go by; or our arguments are complete and the name comes with an id or with new arguments.
+    /// Without a name it begins nothing: some servers send the name under one id and the arguments under another.
     fn is_other(&self, piece: &CallPiece<'_>) -> bool {
         if piece.name.is_empty() {
             return false;
         }
         if !piece.id.is_empty() && !self.id.is_empty() {
             return self.id != piece.id;
+        }
+        if self.id.is_empty() && !self.name.is_empty() && self.name != piece.name {
+            return true;
         }
         let has_more = !piece.id.is_empty() || !piece.arguments.trim().is_empty() || piece.name != self.name;
         self.balance.is_closed() && has_more
@@ -290,6 +293,15 @@ mod tests {
             assembled(pieces, false),
             (vec![call(first.as_str(), "f", "{\"a\":1}"), call(second.as_str(), "f", "{\"a\":2}")], vec![])
         );
+    }
+
+    #[test]
+    fn another_name_is_another_call_where_there_are_no_ids() {
+        let pieces = vec![piece(None, "", "f", ""), piece(None, "", "g", "{\"a\":2}")];
+        let first = CallId::deterministic("f", "", 0);
+        let second = CallId::deterministic("g", "{\"a\":2}", 1);
+        let calls = vec![call(first.as_str(), "f", ""), call(second.as_str(), "g", "{\"a\":2}")];
+        assert_eq!(assembled(pieces, false), (calls, vec![]));
     }
 
     #[test]

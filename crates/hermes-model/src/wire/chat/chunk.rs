@@ -261,6 +261,13 @@ impl<'a> Said<'a> {
         said
     }
 
+    /// A whole message lists whole calls: their places tell them apart, whatever numbers and ids they carry.
+    pub(super) fn number_calls(&mut self) {
+        for (place, call) in (0..).zip(self.tool_calls.iter_mut().flatten()) {
+            call.index = Some(place);
+        }
+    }
+
     /// Content in parts: text and thinking side by side, as Mistral sends them.
     fn read_parts(&mut self, parts: &[Value]) {
         let (mut text, mut thinking) = (String::new(), String::new());

@@ -75,8 +75,9 @@ impl ChatDecoder {
         let said = match (choice.delta, choice.message) {
             (Some(delta), _) => Some(delta),
             // A message behind a stream repeats what was said.
-            (None, Some(message)) if self.is_silent() => {
+            (None, Some(mut message)) if self.is_silent() => {
                 self.whole = true;
+                message.number_calls();
                 Some(message)
             }
             (None, _) => None,

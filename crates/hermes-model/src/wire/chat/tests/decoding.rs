@@ -169,6 +169,18 @@ fn a_whole_object_is_a_stream_of_one() {
 }
 
 #[test]
+fn calls_of_a_whole_message_are_told_apart_by_their_places() {
+    let called = |name: &str, arguments: &str| json!({"type": "function", "function": {"name": name, "arguments": arguments}});
+    let whole = json!({"choices": [{"finish_reason": "tool_calls", "message": {"content": null,
+        "tool_calls": [called("now", ""), called("now", ""), called("read", r#"{"p":1}"#)]}}]});
+    let (_, decoded) = decode(&[whole]);
+    let call = |name: &str, arguments: &str, at| {
+        ToolCall::new(CallId::deterministic(name, arguments, at), name, arguments)
+    };
+    assert_eq!(decoded.message.tool_calls, [call("now", "", 0), call("now", "", 1), call("read", r#"{"p":1}"#, 2)]);
+}
+
+#[test]
 fn a_message_behind_a_stream_is_not_said_twice() {
     let repeated = json!({"choices": [{"message": {"content": "Hi."}, "finish_reason": "stop"}]});
     let (_, decoded) = decode(&[says(json!({"content": "Hi."})), repeated]);
