@@ -219,8 +219,8 @@ impl Decoder for ChatDecoder {
         }
         let stop = self.finish.as_deref().map_or(StopReason::Stop, stop_reason);
         let cut_off = !ended || self.garbled;
-        let calls =
-            if self.garbled { self.calls.abandon() } else { self.calls.finish(cut_off || stop == StopReason::Length) };
+        let came_to_its_end = !cut_off && matches!(stop, StopReason::Stop | StopReason::ToolCalls);
+        let calls = if self.garbled { self.calls.abandon() } else { self.calls.finish(!came_to_its_end) };
         let (text, inline) = think::extract(&self.content);
         let refused = text.is_empty() && calls.whole.is_empty() && !self.refusal.is_empty();
         let finish_reason = settled(stop, cut_off, refused, &calls);
@@ -262,6 +262,7 @@ fn stop_reason(word: &str) -> StopReason {
 /// Why the model stopped, judged by what it left behind rather than by the server's word alone.
 fn settled(stop: StopReason, cut_off: bool, refused: bool, calls: &Calls) -> StopReason {
     match stop {
+        StopReason::ContentFilter if !cut_off => StopReason::ContentFilter,
         _ if cut_off || !calls.dropped.is_empty() => StopReason::Length,
         _ if refused => StopReason::ContentFilter,
         StopReason::Stop | StopReason::Other(_) if !calls.whole.is_empty() => StopReason::ToolCalls,
