@@ -12,6 +12,12 @@ use std::borrow::Cow;
 
 /// An answer larger than this is refused: no model writes one, and memory is not endless.
 const LARGEST_ANSWER: usize = 64 << 20;
+/// Finish reasons that are failures in disguise.
+const BREAKS: [(&str, FaultKind, &str); 3] = [
+    ("error", FaultKind::ServerError, "it met an error"),
+    ("network_error", FaultKind::ServerError, "its own network failed"),
+    ("insufficient_system_resource", FaultKind::Overloaded, "its machines are full"),
+];
 /// How much of a foreign text is shown to a person.
 const SHOWN: usize = 300;
 
@@ -86,10 +92,11 @@ impl ChatDecoder {
             self.said(said, out);
         }
         if let Some(word) = choice.finish_reason.filled() {
-            if word == "error" {
-                return Err(Fault::new(FaultKind::ServerError, "the provider broke off its answer with an error"));
+            let word = word.to_ascii_lowercase();
+            if let Some((_, kind, reason)) = BREAKS.iter().find(|(broken, ..)| *broken == word) {
+                return Err(Fault::new(*kind, format!("the provider broke off its answer: {reason}")));
             }
-            self.finish = Some(word.into_owned());
+            self.finish = Some(word);
             let rest = self.splitter.flush();
             self.show(rest, out);
         }
@@ -247,13 +254,15 @@ fn remember(known: &mut Option<String>, new: &str) {
     }
 }
 
-/// The words of the vendors for why a model stopped.
+/// The words of the vendors for why a model stopped, in lower case.
 fn stop_reason(word: &str) -> StopReason {
     match word {
         "stop" | "end_turn" | "stop_sequence" | "eos" | "eos_token" => StopReason::Stop,
         "tool_calls" | "tool_use" | "function_call" => StopReason::ToolCalls,
-        "length" | "max_tokens" | "model_length" | "max_output_tokens" => StopReason::Length,
-        "content_filter" | "safety" | "recitation" | "refusal" => StopReason::ContentFilter,
+        "length" | "max_tokens" | "model_length" | "max_output_tokens" | "model_context_window_exceeded" => {
+            StopReason::Length
+        }
+        "content_filter" | "safety" | "recitation" | "refusal" | "sensitive" => StopReason::ContentFilter,
         "incomplete" => StopReason::Incomplete,
         other => StopReason::Other(other.to_owned()),
     }

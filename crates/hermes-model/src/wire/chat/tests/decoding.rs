@@ -294,6 +294,20 @@ fn every_ending_has_one_honest_name() {
 }
 
 #[test]
+fn vendors_have_their_own_words_for_the_end() {
+    let table = [
+        ("STOP", StopReason::Stop),
+        ("Max_Tokens", StopReason::Length),
+        ("model_context_window_exceeded", StopReason::Length),
+        ("sensitive", StopReason::ContentFilter),
+        ("SAFETY", StopReason::ContentFilter),
+    ];
+    for (word, expected) in table {
+        assert_eq!(decode(&[says(json!({"content": "Hi"})), ends(word)]).1, reply(answer("Hi", expected)), "{word}");
+    }
+}
+
+#[test]
 fn a_broken_connection_leaves_what_was_said_and_says_so() {
     let said = says(json!({"content": "Hi"})).to_string();
     let half: String = said.chars().take(20).collect();
@@ -356,6 +370,8 @@ fn errors_inside_the_stream_are_faults() {
             "old style",
         ),
         (ends("error"), FaultKind::ServerError, None, "broke off"),
+        (ends("network_error"), FaultKind::ServerError, None, "its own network failed"),
+        (ends("insufficient_system_resource"), FaultKind::Overloaded, None, "its machines are full"),
     ];
     for (event, kind, status, words) in table {
         let events = [says(json!({"content": "Hi"})).to_string(), event.to_string()];
