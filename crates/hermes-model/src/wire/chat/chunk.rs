@@ -45,6 +45,9 @@ pub(super) struct Choice<'a> {
     /// Moonshot counts here.
     #[serde(borrow)]
     pub(super) usage: Option<Json<'a>>,
+    /// OpenRouter puts the failure of an upstream here.
+    #[serde(borrow)]
+    pub(super) error: Option<Json<'a>>,
 }
 
 /// What the model said in this chunk.
@@ -237,6 +240,7 @@ impl<'a> Choice<'a> {
             message: said("message"),
             finish_reason: Loose::of(value.get("finish_reason")),
             usage: Json::of(value.get("usage")),
+            error: Json::of(value.get("error")),
         }
     }
 }

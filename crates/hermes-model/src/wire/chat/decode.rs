@@ -91,6 +91,9 @@ impl ChatDecoder {
         if let Some(said) = said {
             self.said(said, out);
         }
+        if let Some(error) = choice.error.map(Json::tree).filter(|error| tells(error)) {
+            return Err(fault::from_error_body(None, &error));
+        }
         if let Some(word) = choice.finish_reason.filled() {
             let word = word.to_ascii_lowercase();
             if let Some((_, kind, reason)) = BREAKS.iter().find(|(broken, ..)| *broken == word) {
@@ -280,13 +283,17 @@ fn settled(stop: StopReason, cut_off: bool, refused: bool, calls: &Calls) -> Sto
     }
 }
 
-/// True when the event tells of a failure. `error: {}` and `error: ""` stand in chunks of servers that are fine.
+/// True when the event tells of a failure.
 fn is_error(chunk: &Chunk<'_>, event: &str) -> bool {
-    let told = chunk.error.is_some_and(|error| match error.tree().as_ref() {
+    chunk.error.is_some_and(|error| tells(&error.tree())) || event == "error" || chunk.object.as_str() == "error"
+}
+
+/// `error: {}` and `error: ""` stand in chunks of servers that are fine.
+fn tells(error: &Value) -> bool {
+    match error {
         Value::Null | Value::Bool(false) => false,
         Value::String(text) => !text.is_empty(),
         Value::Object(fields) => !fields.is_empty(),
         _ => true,
-    });
-    told || event == "error" || chunk.object.as_str() == "error"
+    }
 }

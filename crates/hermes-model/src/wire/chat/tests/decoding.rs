@@ -369,6 +369,13 @@ fn errors_inside_the_stream_are_faults() {
             None,
             "old style",
         ),
+        (
+            json!({"choices": [{"delta": {"content": ""}, "finish_reason": "error",
+                "error": {"code": 429, "message": "Provider returned error"}}]}),
+            FaultKind::UpstreamRateLimit,
+            Some(429),
+            "Provider returned error",
+        ),
         (ends("error"), FaultKind::ServerError, None, "broke off"),
         (ends("network_error"), FaultKind::ServerError, None, "its own network failed"),
         (ends("insufficient_system_resource"), FaultKind::Overloaded, None, "its machines are full"),
