@@ -4,6 +4,7 @@
 //! well-behaved servers send and copies nothing. Whatever it stumbles over (a list where text belongs, an object of
 //! arguments, a repeated key) is read again as a tree by [`Chunk::of`], which accepts any JSON at all.
 
+use crate::wire::json;
 use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, SeqAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -126,7 +127,8 @@ impl<'a> Loose<'a> {
 impl<'a> Json<'a> {
     pub(super) fn tree(self) -> Cow<'a, Value> {
         match self {
-            Self::Raw(raw) => Cow::Owned(serde_json::from_str(raw.get()).unwrap_or_default()),
+            // Nobody has looked inside yet, so half a surrogate pair may still hide here.
+            Self::Raw(raw) => Cow::Owned(json::parse(raw.get()).unwrap_or_default()),
             Self::Tree(value) => Cow::Borrowed(value),
         }
     }

@@ -212,6 +212,22 @@ fn reasoning_is_read_from_every_field_once() {
 }
 
 #[test]
+fn half_a_surrogate_pair_costs_one_character_wherever_it_stands() {
+    let events = [
+        r#"{"choices":[{"delta":{"reasoning_details":[{"type":"reasoning.text","text":"x\ud83d","signature":"s"}]}}]}"#,
+        r#"{"choices":[{"delta":{"tool_calls":[{"id":"a","function":{"name":"f","arguments":"{}"},"extra_content":{"k":"\ude00"}}]}}]}"#,
+        r#"{"choices":[{"finish_reason":"tool_calls"}]}"#,
+    ];
+    let (_, decoded) = decode_text(&events.map(str::to_owned), End::Whole);
+    let message = decoded.expect("a reply").message;
+    let details = json!({"type": "reasoning.text", "text": "x\u{fffd}", "signature": "s"});
+    assert_eq!(message.reasoning_details, Some(vec![details]));
+    assert_eq!(message.tool_calls.first().and_then(|call| call.extra_content.clone()), Some(json!({"k": "\u{fffd}"})));
+    let broken = r#"{"error":{"code":429,"message":"slow \ud83d down"}}"#.to_owned();
+    assert_eq!(decode_text(&[broken], End::Whole).1.expect_err("a fault").kind, FaultKind::RateLimit);
+}
+
+#[test]
 fn details_alone_are_readable_but_no_field_of_their_own() {
     let events = [
         says(json!({"reasoning_details": [{"type": "reasoning.summary", "summary": "sum", "index": 0}]})),
