@@ -57,9 +57,13 @@ impl ChatDecoder {
         {
             return self.chunk(chunk, out);
         }
-        let Ok(tree) = json::parse(data) else {
-            self.unreadable(data);
-            return Ok(());
+        let tree = match json::parse(data) {
+            Ok(tree) => tree,
+            Err(_) if event == "error" => Value::from(data),
+            Err(_) => {
+                self.unreadable(data);
+                return Ok(());
+            }
         };
         let chunk = Chunk::of(&tree);
         if is_error(&chunk, event) { Err(fault::from_error_body(None, &tree)) } else { self.chunk(chunk, out) }

@@ -402,9 +402,14 @@ fn errors_inside_the_stream_are_faults() {
         assert_eq!((fault.kind, fault.status), (kind, status), "{event}");
         assert!(fault.message.contains(words), "{fault}");
     }
-    let mut decoder = ChatDecoder::default();
-    let named = decoder.event(sse::Event { name: "error", data: r#"{"message":"m"}"# }, &mut Vec::new());
-    assert_eq!(named.expect_err("a fault").kind, FaultKind::Unknown);
+    let named = |data: &str| {
+        let mut decoder = ChatDecoder::default();
+        decoder.event(sse::Event { name: "error", data }, &mut Vec::new()).expect_err("a fault")
+    };
+    assert_eq!(named(r#"{"message":"m"}"#).kind, FaultKind::Unknown);
+    let llama = r#"{"code":400,"message":"the request exceeds the available context size","type":"exceed_context_size_error"}"#;
+    assert_eq!(named(llama).kind, FaultKind::ContextOverflow);
+    assert_eq!(named("out of memory").message, "out of memory");
 }
 
 fn any_json() -> impl Strategy<Value = Value> {
