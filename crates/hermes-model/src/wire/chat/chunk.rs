@@ -26,6 +26,9 @@ pub(super) struct Chunk<'a> {
     pub(super) usage: Option<Json<'a>>,
     #[serde(borrow)]
     pub(super) error: Option<Json<'a>>,
+    /// MiniMax says here how the call went.
+    #[serde(borrow)]
+    pub(super) base_resp: Option<Json<'a>>,
 }
 
 /// The choice with index 0; we never ask for others.
@@ -229,6 +232,7 @@ impl<'a> Chunk<'a> {
             choice: First(choices.into_iter().flatten().map(Choice::of).find(Choice::is_first)),
             usage: Json::of(value.get("usage")),
             error: Json::of(value.get("error")),
+            base_resp: Json::of(value.get("base_resp")),
         }
     }
 }

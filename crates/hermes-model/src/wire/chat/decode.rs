@@ -289,7 +289,14 @@ fn settled(stop: StopReason, cut_off: bool, refused: bool, calls: &Calls) -> Sto
 
 /// True when the event tells of a failure.
 fn is_error(chunk: &Chunk<'_>, event: &str) -> bool {
-    chunk.error.is_some_and(|error| tells(&error.tree())) || event == "error" || chunk.object.as_str() == "error"
+    let told = chunk.error.is_some_and(|error| tells(&error.tree()));
+    let refused = chunk.base_resp.is_some_and(|outcome| is_bad_outcome(&outcome.tree()));
+    told || refused || event == "error" || chunk.object.as_str() == "error"
+}
+
+/// MiniMax answers with HTTP 200 whatever happened; a status of its own other than 0 is a failure.
+fn is_bad_outcome(base_resp: &Value) -> bool {
+    base_resp.get("status_code").and_then(Value::as_i64).is_some_and(|status| status != 0)
 }
 
 /// `error: {}` and `error: ""` stand in chunks of servers that are fine.

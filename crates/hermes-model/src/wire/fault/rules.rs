@@ -116,6 +116,7 @@ const CODES: &[(FaultKind, &[&str])] = &[
         &[
             "insufficient_quota",
             "insufficient_balance",
+            "insufficient_balance_error",
             "insufficient_credits",
             "insufficient_user_quota",
             "exceeded_current_quota_error",
@@ -344,6 +345,7 @@ const PHRASES: &[(&[u16], FaultKind, &[&str])] = &[
     (UNPAID, K::Billing, &["insufficient", "credit"]),
     (UNPAID, K::Billing, &["insufficient", "fund"]),
     (UNPAID, K::Billing, &["insufficient", "balance"]),
+    (&[500], K::Billing, &["insufficient balance"]),
     (UNPAID, K::Billing, &["can only afford"]),
     (UNPAID, K::Billing, &["payment required"]),
     (UNPAID, K::Billing, &["out of funds"]),

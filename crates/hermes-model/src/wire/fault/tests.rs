@@ -100,6 +100,8 @@ const ANSWERS: &[(u16, &str, FaultKind)] = &[
     (400, r#"{"error":{"message":"invalid temperature: only 1 is allowed for this model","type":"invalid_request_error"}}"#, K::Refused(Temperature)),
     (200, r#"{"base_resp":{"status_code":1008,"status_msg":"insufficient balance"}}"#, K::Billing),
     (200, r#"{"base_resp":{"status_code":1002,"status_msg":"rate limit"}}"#, K::RateLimit),
+    (500, r#"{"type":"error","error":{"type":"api_error","message":"insufficient balance (1008)"},"request_id":"r"}"#, K::Billing),
+    (429, r#"{"type":"error","error":{"type":"insufficient_balance_error","message":"please recharge"}}"#, K::Billing),
     (400, r#"{"code":"DataInspectionFailed","message":"Input data may contain inappropriate content.","request_id":"r"}"#, K::ContentBlocked),
     (400, r#"{"error":{"message":"<400> InternalError.Algo.InvalidParameter: Range of input length should be [1, 129024]","type":"invalid_request_error","code":"invalid_parameter_error"}}"#, K::ContextOverflow),
     (400, r#"{"error":{"code":"Arrearage","message":"Access denied, please make sure your account is in good standing."}}"#, K::Billing),

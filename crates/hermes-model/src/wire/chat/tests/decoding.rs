@@ -131,7 +131,7 @@ fn odd_shapes_of_calls_are_understood() {
 fn odd_shapes_of_chunks_are_understood() {
     let events = [
         json!({"choices": null, "usage": {}}),
-        json!({"choices": [], "usage": null, "error": null}),
+        json!({"choices": [], "usage": null, "error": null, "base_resp": {"status_code": 0, "status_msg": ""}}),
         json!({"choices": [{"index": 0, "delta": null, "finish_reason": ""}]}),
         json!({"choices": [{"index": 1, "delta": {"content": "another choice"}}, {"index": 0, "delta": {"content": "a"}}]}),
         json!({"choices": [{"delta": {"content": "b", "tool_calls": null, "refusal": null}}], "error": {}}),
@@ -391,6 +391,12 @@ fn errors_inside_the_stream_are_faults() {
             FaultKind::UpstreamRateLimit,
             Some(429),
             "Provider returned error",
+        ),
+        (
+            json!({"choices": null, "base_resp": {"status_code": 1008, "status_msg": "insufficient balance"}}),
+            FaultKind::Billing,
+            None,
+            "insufficient balance",
         ),
         (ends("error"), FaultKind::ServerError, None, "broke off"),
         (ends("network_error"), FaultKind::ServerError, None, "its own network failed"),
