@@ -221,7 +221,6 @@ pub static PROVIDERS: &[Provider] = &[
         base_env: &["CUSTOM_BASE_URL"],
         mode: ModeRule::ByUrl,
         names: NameRule::StripOwn,
-        max_tokens: Some(65_536),
         ..local("custom", "Custom endpoint", "")
     },
     Provider {
@@ -248,7 +247,6 @@ pub static PROVIDERS: &[Provider] = &[
         base_env: &["OLLAMA_HOST"],
         quirks: &[Quirk::CompatibleUnderV1],
         names: NameRule::StripOwn,
-        max_tokens: Some(65_536),
         keys_page: "https://ollama.com/download",
         models: &["qwen3:32b", "gpt-oss:20b", "glm-4.7-flash"],
         ..local("ollama", "Ollama", "http://127.0.0.1:11434/v1")

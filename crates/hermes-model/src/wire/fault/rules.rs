@@ -274,6 +274,8 @@ const PHRASES: &[(&[u16], FaultKind, &[&str])] = &[
     (REFUSAL, K::Refused(Concession::Images), &["mmproj"]),
 
     (REFUSAL, K::Refused(Concession::MaxTokens), &["max_completion_tokens", "is too large"]),
+    (REFUSAL, K::Refused(Concession::MaxTokens), &["in the completion"]),
+    (REFUSAL, K::Refused(Concession::MaxTokens), &["for the completion"]),
     (TOO_LONG, K::ContextOverflow, &["context length"]),
     (TOO_LONG, K::ContextOverflow, &["context window"]),
     (TOO_LONG, K::ContextOverflow, &["context size"]),
