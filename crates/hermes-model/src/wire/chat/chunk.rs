@@ -289,8 +289,8 @@ impl<'a> Said<'a> {
             }
         }
         self.content = Loose(Some(Cow::Owned(text)));
-        if self.reasoning_content.as_str().is_empty() && !thinking.is_empty() {
-            self.reasoning_content = Loose(Some(Cow::Owned(thinking)));
+        if self.reasoning.as_str().is_empty() && !thinking.is_empty() {
+            self.reasoning = Loose(Some(Cow::Owned(thinking)));
         }
     }
 }

@@ -27,8 +27,8 @@ pub struct ChatDecoder {
     content: String,
     splitter: Splitter,
     reasoning: String,
-    /// The server has a field of its own for reasoning text, and wants it back there.
-    has_reasoning_field: bool,
+    /// The reasoning came as `reasoning_content`: the words are the provider's own, and it may want them back there.
+    has_reasoning_content: bool,
     details: Details,
     refusal: String,
     calls: CallAssembler,
@@ -114,7 +114,7 @@ impl ChatDecoder {
         let details = said.reasoning_details.map(|details| self.details.push(&details.tree())).unwrap_or_default();
         let own = said.reasoning_content.filled();
         let other = said.reasoning.filled().filter(|text| own.as_ref() != Some(text));
-        self.has_reasoning_field |= own.is_some() || other.is_some();
+        self.has_reasoning_content |= own.is_some();
         if own.is_none() && other.is_none() {
             self.think(details.into(), out);
         }
@@ -243,7 +243,7 @@ impl Decoder for ChatDecoder {
         let structured = Some(self.reasoning).filter(|text| !text.is_empty());
         let message = Assistant {
             content,
-            reasoning_content: structured.clone().filter(|_| self.has_reasoning_field),
+            reasoning_content: structured.clone().filter(|_| self.has_reasoning_content),
             reasoning: structured.or(inline),
             reasoning_details: self.details.finish(),
             tool_calls: calls.whole,

@@ -144,11 +144,8 @@ fn odd_shapes_of_chunks_are_understood() {
         json!({"choices": [{"delta": {}, "finish_reason": 1}]}),
     ];
     let (_, decoded) = decode(&events);
-    let message = Assistant {
-        reasoning: Some("hm".into()),
-        reasoning_content: Some("hm".into()),
-        ..answer("abc", StopReason::Other("1".into()))
-    };
+    let message =
+        Assistant { reasoning: Some("hm".into()), ..answer("abc", StopReason::Other("1".into())) };
     let usage = Some(Usage { input: 4, output: 2, ..Usage::default() });
     assert_eq!(decoded, Reply { message, usage, ..Reply::default() });
 }
@@ -160,11 +157,7 @@ fn a_whole_object_is_a_stream_of_one() {
         "usage": {"prompt_tokens": 1, "completion_tokens": 1}});
     let (deltas, decoded) = decode(&[whole]);
     assert_eq!(deltas, [Delta::Reasoning("short".into()), text("Hi.")]);
-    let message = Assistant {
-        reasoning: Some("short".into()),
-        reasoning_content: Some("short".into()),
-        ..answer("Hi.", StopReason::Stop)
-    };
+    let message = Assistant { reasoning: Some("short".into()), ..answer("Hi.", StopReason::Stop) };
     assert_eq!((decoded.message, decoded.cut_off), (message, false));
 }
 
@@ -225,6 +218,16 @@ fn half_a_surrogate_pair_costs_one_character_wherever_it_stands() {
     assert_eq!(message.tool_calls.first().and_then(|call| call.extra_content.clone()), Some(json!({"k": "\u{fffd}"})));
     let broken = r#"{"error":{"code":429,"message":"slow \ud83d down"}}"#.to_owned();
     assert_eq!(decode_text(&[broken], End::Whole).1.expect_err("a fault").kind, FaultKind::RateLimit);
+}
+
+#[test]
+fn words_an_aggregator_relays_are_not_the_providers_own() {
+    let kept = |field: &str| {
+        let (_, decoded) = decode(&[says(json!({field: "hm"})), says(json!({"content": "c"})), ends("stop")]);
+        (decoded.message.reasoning, decoded.message.reasoning_content)
+    };
+    assert_eq!(kept("reasoning"), (Some("hm".into()), None));
+    assert_eq!(kept("reasoning_content"), (Some("hm".into()), Some("hm".into())));
 }
 
 #[test]
