@@ -2,9 +2,10 @@
 //!
 //! A row says who the vendor is, where its keys may go, which protocol it speaks and what it does differently. The rules
 //! that need a model's name or a URL are pure functions beside the table: [`mode`] chooses the protocol, [`names`] writes
-//! the model as the vendor wants it, [`context`] knows the limits of model families.
+//! the model as the vendor wants it, [`context`] knows the limits of model families, [`effort`] their words for thinking.
 
 pub mod context;
+pub mod effort;
 pub mod mode;
 pub mod names;
 pub mod table;
