@@ -105,6 +105,8 @@ pub enum Quirk {
     EchoReasoning,
     /// `reasoning_details` are taken back, so that signed thinking lives on through the aggregator.
     TakesReasoningDetails,
+    /// `reasoning_opaque` is taken back beside `reasoning_text`, so that sealed thinking lives on.
+    TakesReasoningOpaque,
     /// A message with a field the vendor does not know is refused.
     StrictMessages,
     /// Temperature is refused.

@@ -73,7 +73,7 @@ pub static PROVIDERS: &[Provider] = &[
         mode: ModeRule::Copilot,
         auth: AuthKind::CopilotToken,
         reasoning: ReasoningStyle::Copilot,
-        quirks: &[Quirk::CopilotHeaders],
+        quirks: &[Quirk::CopilotHeaders, Quirk::TakesReasoningOpaque],
         names: NameRule::StripAny,
         headers: &[("Openai-Intent", "conversation-edits")],
         keys_page: "https://github.com/settings/copilot",
@@ -497,7 +497,7 @@ const fn minimax(
         mode: ModeRule::ByUrl,
         aux_model: Some("MiniMax-M3"),
         reasoning: ReasoningStyle::MiniMax,
-        quirks: &[Quirk::BearerOnMessages],
+        quirks: &[Quirk::BearerOnMessages, Quirk::TakesReasoningDetails],
         names: NameRule::StripOwn,
         models: &["MiniMax-M3", "MiniMax-M2.7"],
         ..keyed(id, label, key_env, base_url)

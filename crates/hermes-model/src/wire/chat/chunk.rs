@@ -64,6 +64,14 @@ pub(super) struct Said<'a> {
     pub(super) reasoning_content: Loose<'a>,
     #[serde(borrow)]
     pub(super) reasoning: Loose<'a>,
+    /// Copilot's word for the same, and what it wants back sealed.
+    #[serde(borrow)]
+    pub(super) reasoning_text: Loose<'a>,
+    #[serde(borrow)]
+    pub(super) reasoning_opaque: Loose<'a>,
+    /// Google's state of the message as a whole.
+    #[serde(borrow)]
+    pub(super) extra_content: Option<Json<'a>>,
     #[serde(borrow)]
     pub(super) refusal: Loose<'a>,
     #[serde(borrow)]
@@ -257,6 +265,9 @@ impl<'a> Said<'a> {
             content: Loose::of(value.get("content")),
             reasoning_content: Loose::of(value.get("reasoning_content")),
             reasoning: Loose::of(value.get("reasoning")),
+            reasoning_text: Loose::of(value.get("reasoning_text")),
+            reasoning_opaque: Loose::of(value.get("reasoning_opaque")),
+            extra_content: Json::of(value.get("extra_content")),
             refusal: Loose::of(value.get("refusal")),
             reasoning_details: Json::of(value.get("reasoning_details")),
             tool_calls: value

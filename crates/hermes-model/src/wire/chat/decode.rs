@@ -4,7 +4,7 @@ use super::calls::{CallAssembler, CallPiece, Calls};
 use super::chunk::{Call, Choice, Chunk, Json, Said};
 use super::details::Details;
 use super::think::{self, Split, Splitter};
-use super::usage;
+use super::{OPAQUE, STATE, usage};
 use crate::wire::{Decoder, End, Target, fault, json, sse};
 use hermes_types::{Assistant, Content, Delta, Fault, FaultKind, Reply, StopReason, Usage, clip};
 use serde_json::Value;
@@ -30,6 +30,9 @@ pub struct ChatDecoder {
     /// The reasoning came as `reasoning_content`: the words are the provider's own, and it may want them back there.
     has_reasoning_content: bool,
     details: Details,
+    /// Vendor state of the message as a whole, to be sent back as it is.
+    opaque: Option<String>,
+    state: Option<Value>,
     refusal: String,
     calls: CallAssembler,
     finish: Option<String>,
@@ -113,7 +116,7 @@ impl ChatDecoder {
     fn said(&mut self, said: Said<'_>, out: &mut Vec<Delta>) {
         let details = said.reasoning_details.map(|details| self.details.push(&details.tree())).unwrap_or_default();
         let own = said.reasoning_content.filled();
-        let other = said.reasoning.filled().filter(|text| own.as_ref() != Some(text));
+        let other = said.reasoning.filled().or(said.reasoning_text.filled()).filter(|text| own.as_ref() != Some(text));
         self.has_reasoning_content |= own.is_some();
         if own.is_none() && other.is_none() {
             self.think(details.into(), out);
@@ -126,6 +129,9 @@ impl ChatDecoder {
             let split = self.splitter.push(text);
             self.show(split, out);
         }
+        remember(&mut self.opaque, said.reasoning_opaque.as_str());
+        let state = said.extra_content.map(Json::tree).filter(|state| is_signed(state));
+        self.state = state.map(Cow::into_owned).or(self.state.take());
         self.refusal.push_str(said.refusal.as_str());
         for call in said.tool_calls.iter().flatten() {
             self.call(call, out);
@@ -241,6 +247,8 @@ impl Decoder for ChatDecoder {
         let text = if refused { self.refusal } else { text.into_owned() };
         let content = Some(text).filter(|text| !text.is_empty() || calls.whole.is_empty()).map(Content::Text);
         let structured = Some(self.reasoning).filter(|text| !text.is_empty());
+        let opaque = self.opaque.map(|seal| (OPAQUE.to_owned(), Value::from(seal)));
+        let state = self.state.map(|state| (STATE.to_owned(), state));
         let message = Assistant {
             content,
             reasoning_content: structured.clone().filter(|_| self.has_reasoning_content),
@@ -248,6 +256,7 @@ impl Decoder for ChatDecoder {
             reasoning_details: self.details.finish(),
             tool_calls: calls.whole,
             finish_reason: Some(finish_reason),
+            extra: opaque.into_iter().chain(state).collect(),
             ..Assistant::default()
         };
         Ok(Reply { message, usage: self.usage, model: self.model, id: self.id, dropped: calls.dropped, cut_off })
@@ -259,6 +268,11 @@ fn remember(known: &mut Option<String>, new: &str) {
     if !new.is_empty() && known.as_deref() != Some(new) {
         *known = Some(new.to_owned());
     }
+}
+
+/// Google also marks thoughts here, piece by piece; only a signature is worth keeping.
+fn is_signed(state: &Value) -> bool {
+    state.pointer("/google/thought_signature").is_some_and(Value::is_string)
 }
 
 /// The words of the vendors for why a model stopped, in lower case.

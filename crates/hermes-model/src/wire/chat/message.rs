@@ -4,6 +4,7 @@
 //! receiver asked for it. What is written depends on the message and on [`Rules`] that hold for the whole request, never
 //! on the place of the message.
 
+use super::{OPAQUE, STATE};
 use crate::provider::Quirk;
 use crate::provider::names::is_family;
 use crate::wire::Target;
@@ -38,6 +39,7 @@ pub(super) struct Rules {
     system_role: &'static str,
     signatures: Signatures,
     details: bool,
+    opaque: bool,
     echo: bool,
     images: bool,
     list_results: bool,
@@ -69,6 +71,7 @@ impl Rules {
             system_role: if name.contains("gpt-5") || name.contains("codex") { "developer" } else { "system" },
             signatures,
             details: provider.has(Quirk::TakesReasoningDetails) && !request.concedes(Concession::Signatures),
+            opaque: provider.has(Quirk::TakesReasoningOpaque) && !request.concedes(Concession::Signatures),
             echo,
             images: !request.concedes(Concession::Images),
             list_results: !provider.has(Quirk::TextToolResults) && !request.concedes(Concession::ToolResultParts),
@@ -134,6 +137,7 @@ impl WireMessage<'_> {
         {
             map.serialize_entry("reasoning_details", details)?;
         }
+        self.sealed(map, message)?;
         if !message.tool_calls.is_empty() {
             let calls: Vec<WireCall<'_>> = message
                 .tool_calls
@@ -144,6 +148,20 @@ impl WireMessage<'_> {
             map.serialize_entry("tool_calls", &calls)?;
         }
         extras(map, &message.extra)
+    }
+
+    /// State of the message as a whole that goes back to the vendor it came from.
+    fn sealed<M: SerializeMap>(&self, map: &mut M, message: &Assistant) -> Result<(), M::Error> {
+        if let Some(seal) = message.extra.get(OPAQUE).filter(|_| self.rules.opaque) {
+            if let Some(text) = &message.reasoning {
+                map.serialize_entry("reasoning_text", text)?;
+            }
+            map.serialize_entry(OPAQUE, seal)?;
+        }
+        match message.extra.get(STATE) {
+            Some(state) if self.rules.signatures != Signatures::Drop => map.serialize_entry(STATE, state),
+            _ => Ok(()),
+        }
     }
 
     fn result<M: SerializeMap>(&self, map: &mut M, result: &ToolResult) -> Result<(), M::Error> {

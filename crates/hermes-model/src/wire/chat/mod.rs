@@ -20,5 +20,10 @@ mod usage;
 #[cfg(test)]
 mod tests;
 
+/// Copilot's sealed reasoning; kept beside the fields of a message under the vendor's own name.
+const OPAQUE: &str = "reasoning_opaque";
+/// Google's state of a message that made no call, such as the signature of its thoughts; kept like the above.
+const STATE: &str = "extra_content";
+
 pub use decode::ChatDecoder;
 pub use encode::encode;

@@ -231,6 +231,25 @@ fn words_an_aggregator_relays_are_not_the_providers_own() {
 }
 
 #[test]
+fn what_a_vendor_wants_back_sealed_is_kept_with_the_message() {
+    let events = [
+        says(json!({"reasoning_text": "hm", "reasoning_opaque": "s1"})),
+        says(json!({"content": "c", "extra_content": {"google": {"thought_signature": "sig"}}})),
+        says(json!({"reasoning_opaque": "s2", "extra_content": {"google": {"thought": true}}})),
+        ends("stop"),
+    ];
+    let (deltas, decoded) = decode(&events);
+    assert_eq!(deltas, [Delta::Reasoning("hm".into()), text("c"), Delta::Alive, Delta::Alive]);
+    let kept = json!({"reasoning_opaque": "s2", "extra_content": {"google": {"thought_signature": "sig"}}});
+    let message = Assistant {
+        reasoning: Some("hm".into()),
+        extra: kept.as_object().cloned().expect("an object"),
+        ..answer("c", StopReason::Stop)
+    };
+    assert_eq!(decoded, reply(message));
+}
+
+#[test]
 fn details_alone_are_readable_but_no_field_of_their_own() {
     let events = [
         says(json!({"reasoning_details": [{"type": "reasoning.summary", "summary": "sum", "index": 0}]})),

@@ -135,11 +135,33 @@ fn details_go_only_to_aggregators_and_only_in_their_own_shape() {
         message(&Request::new("m", [assistant]), id, 0).get("reasoning_details").cloned()
     };
     let portable = json!([{"type": "reasoning.encrypted", "data": "d"}]);
-    for id in ["openrouter", "nous", "ai-gateway", "kilocode"] {
+    for id in ["openrouter", "nous", "ai-gateway", "kilocode", "minimax"] {
         assert_eq!(sent(id, portable.clone()), Some(portable.clone()), "{id}");
     }
     assert_eq!(sent("deepseek", portable), None);
     assert_eq!(sent("openrouter", json!([{"type": "thinking", "thinking": "t", "signature": "s"}])), None);
+}
+
+#[test]
+fn sealed_state_of_a_message_goes_back_to_its_vendor_only() {
+    let sent = |id: &str, model: &str, concessions: &[Concession]| {
+        let sealed = stored(json!({"role": "assistant", "content": "x", "reasoning": "hm", "reasoning_opaque": "seal",
+            "extra_content": {"google": {"thought_signature": "sig"}}}));
+        let mut request = Request::new(model, [sealed]);
+        request.concessions = concessions.iter().copied().collect();
+        message(&request, id, 0)
+    };
+    let plain = json!({"role": "assistant", "content": "x"});
+    assert_eq!(
+        sent("copilot", "gpt-4.1", &[]),
+        json!({"role": "assistant", "content": "x", "reasoning_text": "hm", "reasoning_opaque": "seal"})
+    );
+    assert_eq!(sent("copilot", "gpt-4.1", &[Concession::Signatures]), plain);
+    assert_eq!(
+        sent("gemini", "gemini-3.5-flash", &[]),
+        json!({"role": "assistant", "content": "x", "extra_content": {"google": {"thought_signature": "sig"}}})
+    );
+    assert_eq!(sent("openrouter", "openai/gpt-5.4", &[]), plain);
 }
 
 #[test]
