@@ -117,6 +117,8 @@ pub enum Quirk {
     NineCharacterIds,
     /// Calls in the history must carry a thought signature.
     ThoughtSignatures,
+    /// Tool schemas must keep to Google's subset.
+    GoogleSchemas,
     /// `max_output_tokens` is refused.
     NoMaxTokens,
     /// Model ids are lower-case.

@@ -105,7 +105,7 @@ pub static PROVIDERS: &[Provider] = &[
         base_env: &["GEMINI_BASE_URL"],
         aux_model: Some("gemini-3.5-flash"),
         reasoning: ReasoningStyle::Gemini,
-        quirks: &[Quirk::ThoughtSignatures],
+        quirks: &[Quirk::ThoughtSignatures, Quirk::GoogleSchemas],
         names: NameRule::StripOwn,
         keys_page: "https://aistudio.google.com/apikey",
         models: &["gemini-3.5-flash", "gemini-3.1-pro-preview", "gemini-2.5-flash"],

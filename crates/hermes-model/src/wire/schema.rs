@@ -26,6 +26,31 @@ const NESTED: [&str; 13] = [
 /// Keywords whose value maps names to schemas. The names are data: a property called `pattern` is no pattern.
 const NAMED: [&str; 5] = ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"];
 const UNIONS: [&str; 3] = ["anyOf", "oneOf", "allOf"];
+/// What Google's schema language knows.
+const GEMINI_KEYWORDS: [&str; 22] = [
+    "type",
+    "format",
+    "title",
+    "description",
+    "nullable",
+    "enum",
+    "maxItems",
+    "minItems",
+    "properties",
+    "required",
+    "minProperties",
+    "maxProperties",
+    "minLength",
+    "maxLength",
+    "pattern",
+    "example",
+    "anyOf",
+    "propertyOrdering",
+    "default",
+    "items",
+    "minimum",
+    "maximum",
+];
 
 /// What the receiver can digest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +62,8 @@ pub(super) enum Dialect {
     /// A plain object at the root, a reference stands alone, types inside the branches of a union, and everything else
     /// has exactly one type.
     Moonshot,
+    /// The keywords of Google's own schema language and no others: one type, `nullable` for null, values of text.
+    Gemini,
     /// No patterns, and no `enum` with a `/` in a value.
     Xai,
 }
@@ -59,6 +86,10 @@ pub(super) fn adapt(schema: &Value, dialect: Dialect, patterns: bool) -> Cow<'_,
         }
         Dialect::Moonshot => {
             each(&mut schema, &moonshot);
+            settle_root(&mut schema);
+        }
+        Dialect::Gemini => {
+            each(&mut schema, &gemini);
             settle_root(&mut schema);
         }
         Dialect::Xai => each(&mut schema, &drop_slashed_enum),
@@ -137,6 +168,59 @@ fn drop_null(node: &mut Object) {
     }
 }
 
+fn gemini(node: &mut Object) {
+    for (ours, theirs) in [("oneOf", "anyOf"), ("const", "enum")] {
+        if let Some(value) = node.shift_remove(ours) {
+            let value = if ours == "const" { json!([value]) } else { value };
+            node.entry(theirs).or_insert(value);
+        }
+    }
+    if allows_null(node) {
+        node.insert("nullable".into(), json!(true));
+    }
+    drop_null(node);
+    keep_first_type(node);
+    drop_null_value(node);
+    if !node.contains_key("anyOf") {
+        give_type(node);
+    }
+    let is_text = |values: &Value| values.as_array().is_some_and(|values| values.iter().all(Value::is_string));
+    node.retain(|key, value| GEMINI_KEYWORDS.contains(&key.as_str()) && (key != "enum" || is_text(value)));
+    keep_known_required(node);
+}
+
+/// True when a type, a branch or a value of this schema is null.
+fn allows_null(node: &Object) -> bool {
+    let lists_null = |list: &Value| list.as_array().is_some_and(|list| list.iter().any(|item| item == "null"));
+    let is_null = |branch: &Value| branch.get("type").is_some_and(|kind| kind == "null");
+    let branches = node.get("anyOf").and_then(Value::as_array).into_iter().flatten();
+    let values = node.get("enum").and_then(Value::as_array).into_iter().flatten();
+    node.get("type").is_some_and(lists_null) || branches.into_iter().any(is_null) || values.into_iter().any(Value::is_null)
+}
+
+/// A property that is demanded has to exist.
+fn keep_known_required(node: &mut Object) {
+    let Some(Value::Array(mut required)) = node.shift_remove("required") else { return };
+    let known = node.get("properties").and_then(Value::as_object);
+    required.retain(|name| name.as_str().is_some_and(|name| known.is_some_and(|known| known.contains_key(name))));
+    if !required.is_empty() {
+        node.insert("required".into(), Value::Array(required));
+    }
+}
+
+fn keep_first_type(node: &mut Object) {
+    if let Some(Value::Array(types)) = node.get("type") {
+        let first = types.first().cloned().unwrap_or_else(|| json!("string"));
+        node.insert("type".into(), first);
+    }
+}
+
+fn drop_null_value(node: &mut Object) {
+    if let Some(Value::Array(values)) = node.get_mut("enum") {
+        values.retain(|value| !value.is_null());
+    }
+}
+
 fn moonshot(node: &mut Object) {
     if let Some(reference) = node.shift_remove("$ref") {
         node.clear();
@@ -145,13 +229,8 @@ fn moonshot(node: &mut Object) {
     }
     node.shift_remove("nullable");
     drop_null(node);
-    if let Some(Value::Array(types)) = node.get("type") {
-        let first = types.first().cloned().unwrap_or_else(|| json!("string"));
-        node.insert("type".into(), first);
-    }
-    if let Some(Value::Array(values)) = node.get_mut("enum") {
-        values.retain(|value| !value.is_null());
-    }
+    keep_first_type(node);
+    drop_null_value(node);
     match UNIONS.iter().find(|key| node.get(**key).is_some_and(Value::is_array)) {
         Some(union) => push_type_into_branches(node, union),
         None => give_type(node),

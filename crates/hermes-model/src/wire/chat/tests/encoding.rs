@@ -369,6 +369,48 @@ fn kimi_gets_no_temperature_and_schemas_in_its_own_flavour() {
 }
 
 #[test]
+fn gemini_gets_schemas_in_googles_subset() {
+    let given = json!({
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "type": "object",
+        "additionalProperties": false,
+        "required": ["a", "gone"],
+        "properties": {
+            "a": {"type": ["integer", "null"], "enum": [1, 2, null], "exclusiveMinimum": 0},
+            "b": {"const": "only"},
+            "c": {"oneOf": [{"type": "string"}, {"type": "array", "items": {"$ref": "#/$defs/x"}}, {"type": "null"}]},
+            "d": {"anyOf": [{"type": "string", "format": "date-time"}, {"type": "null"}], "description": "maybe"},
+            "e": {"type": "object", "required": ["z"], "default": {"const": 1}},
+            "const": {"type": "string", "enum": ["x", "y"], "minLength": 1, "examples": ["x"]},
+            "f": {"const": 5}
+        },
+        "$defs": {"x": {}}
+    });
+    let expected = json!({
+        "type": "object",
+        "required": ["a"],
+        "properties": {
+            "a": {"type": "integer", "nullable": true},
+            "b": {"enum": ["only"], "type": "string"},
+            "c": {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}], "nullable": true},
+            "d": {"description": "maybe", "nullable": true, "type": "string", "format": "date-time"},
+            "e": {"type": "object", "default": {"const": 1}},
+            "const": {"type": "string", "enum": ["x", "y"], "minLength": 1},
+            "f": {"type": "number"}
+        }
+    });
+    let sent = |id: &str, model: &str| {
+        let mut request = asks(model);
+        request.tools = [tool("f", given.clone())].into();
+        body(&request, &target(id))["tools"][0]["function"]["parameters"].clone()
+    };
+    assert_eq!(sent("gemini", "gemini-3.5-flash"), expected);
+    assert_eq!(sent("gemini", "gemma-4-27b"), expected, "whatever Google serves");
+    assert_eq!(sent("openrouter", "google/gemini-3.5-flash"), expected, "on any route");
+    assert_eq!(sent("openrouter", "z-ai/glm-5"), given);
+}
+
+#[test]
 fn ids_that_mistral_refuses_are_shortened_alike_on_both_sides() {
     let call = CallId::new("call_424c07b15d61");
     let assistant = Assistant { tool_calls: vec![ToolCall::new(call.clone(), "f", "{}")], ..Assistant::default() };
