@@ -195,7 +195,9 @@ fn allows_null(node: &Object) -> bool {
     let is_null = |branch: &Value| branch.get("type").is_some_and(|kind| kind == "null");
     let branches = node.get("anyOf").and_then(Value::as_array).into_iter().flatten();
     let values = node.get("enum").and_then(Value::as_array).into_iter().flatten();
-    node.get("type").is_some_and(lists_null) || branches.into_iter().any(is_null) || values.into_iter().any(Value::is_null)
+    node.get("type").is_some_and(lists_null)
+        || branches.into_iter().any(is_null)
+        || values.into_iter().any(Value::is_null)
 }
 
 /// A property that is demanded has to exist.

@@ -248,7 +248,10 @@ mod tests {
             piece(Some(0), "", "", "{\"x\":1}"),
         ];
         let second = CallId::deterministic("g", "{\"x\":1}", 1);
-        assert_eq!(assembled(pieces, false), (vec![call("a", "f", "{}"), call(second.as_str(), "g", "{\"x\":1}")], vec![]));
+        assert_eq!(
+            assembled(pieces, false),
+            (vec![call("a", "f", "{}"), call(second.as_str(), "g", "{\"x\":1}")], vec![])
+        );
     }
 
     #[test]

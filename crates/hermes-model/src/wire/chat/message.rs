@@ -9,8 +9,7 @@ use crate::provider::Quirk;
 use crate::provider::names::is_family;
 use crate::wire::Target;
 use hermes_types::{
-    Assistant, CallId, Concession, Content, Message, Object, Part, PartView, Plain, Request, ToolCall,
-    ToolResult,
+    Assistant, CallId, Concession, Content, Message, Object, Part, PartView, Plain, Request, ToolCall, ToolResult,
 };
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Value, json};

@@ -29,7 +29,9 @@ type Fields = Vec<(&'static str, Value)>;
 pub(super) fn fields(style: ReasoningStyle, wanted: Option<Reasoning>, model: &str) -> Fields {
     match style {
         ReasoningStyle::Unsupported => Vec::new(),
-        ReasoningStyle::Effort => wanted.and_then(|wanted| openai_effort(model, wanted)).map(effort).into_iter().collect(),
+        ReasoningStyle::Effort => {
+            wanted.and_then(|wanted| openai_effort(model, wanted)).map(effort).into_iter().collect()
+        }
         ReasoningStyle::OpenRouter => openrouter(wanted, model),
         ReasoningStyle::AiGateway if is_routed_reasoner(model) => vec![("reasoning", switch(wanted))],
         ReasoningStyle::AiGateway => Vec::new(),

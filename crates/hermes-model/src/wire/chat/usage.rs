@@ -9,8 +9,7 @@ const MOST_TOKENS: u64 = 1 << 40;
 const CACHE_READS: [&str; 4] =
     ["/prompt_tokens_details/cached_tokens", "/cache_read_input_tokens", "/prompt_cache_hit_tokens", "/cached_tokens"];
 const CACHE_WRITES: [&str; 2] = ["/prompt_tokens_details/cache_write_tokens", "/cache_creation_input_tokens"];
-const REASONING: [&str; 2] =
-    ["/completion_tokens_details/reasoning_tokens", "/output_tokens_details/reasoning_tokens"];
+const REASONING: [&str; 2] = ["/completion_tokens_details/reasoning_tokens", "/output_tokens_details/reasoning_tokens"];
 
 /// What the server counted, if it counted anything. `{}` and foreign shapes are no count.
 pub(super) fn read(usage: &Value) -> Option<Usage> {

@@ -144,8 +144,7 @@ fn odd_shapes_of_chunks_are_understood() {
         json!({"choices": [{"delta": {}, "finish_reason": 1}]}),
     ];
     let (_, decoded) = decode(&events);
-    let message =
-        Assistant { reasoning: Some("hm".into()), ..answer("abc", StopReason::Other("1".into())) };
+    let message = Assistant { reasoning: Some("hm".into()), ..answer("abc", StopReason::Other("1".into())) };
     let usage = Some(Usage { input: 4, output: 2, ..Usage::default() });
     assert_eq!(decoded, Reply { message, usage, ..Reply::default() });
 }
@@ -163,13 +162,13 @@ fn a_whole_object_is_a_stream_of_one() {
 
 #[test]
 fn calls_of_a_whole_message_are_told_apart_by_their_places() {
-    let called = |name: &str, arguments: &str| json!({"type": "function", "function": {"name": name, "arguments": arguments}});
+    let called =
+        |name: &str, arguments: &str| json!({"type": "function", "function": {"name": name, "arguments": arguments}});
     let whole = json!({"choices": [{"finish_reason": "tool_calls", "message": {"content": null,
         "tool_calls": [called("now", ""), called("now", ""), called("read", r#"{"p":1}"#)]}}]});
     let (_, decoded) = decode(&[whole]);
-    let call = |name: &str, arguments: &str, at| {
-        ToolCall::new(CallId::deterministic(name, arguments, at), name, arguments)
-    };
+    let call =
+        |name: &str, arguments: &str, at| ToolCall::new(CallId::deterministic(name, arguments, at), name, arguments);
     assert_eq!(decoded.message.tool_calls, [call("now", "", 0), call("now", "", 1), call("read", r#"{"p":1}"#, 2)]);
 }
 
@@ -318,7 +317,14 @@ fn every_ending_has_one_honest_name() {
             &["write"],
             0,
         ),
-        ("a call before its arguments, an unknown end", vec![bare.clone(), ends("gone")], StopReason::Length, false, &["write"], 0),
+        (
+            "a call before its arguments, an unknown end",
+            vec![bare.clone(), ends("gone")],
+            StopReason::Length,
+            false,
+            &["write"],
+            0,
+        ),
         ("a call without arguments", vec![bare, ends("tool_calls")], StopReason::ToolCalls, false, &none, 1),
         ("a whole call, no reason", vec![done.clone()], StopReason::Length, true, &none, 1),
         ("an old word for it", vec![done, ends("function_call")], StopReason::ToolCalls, false, &none, 1),
@@ -435,7 +441,8 @@ fn errors_inside_the_stream_are_faults() {
         decoder.event(sse::Event { name: "error", data }, &mut Vec::new()).expect_err("a fault")
     };
     assert_eq!(named(r#"{"message":"m"}"#).kind, FaultKind::Unknown);
-    let llama = r#"{"code":400,"message":"the request exceeds the available context size","type":"exceed_context_size_error"}"#;
+    let llama =
+        r#"{"code":400,"message":"the request exceeds the available context size","type":"exceed_context_size_error"}"#;
     assert_eq!(named(llama).kind, FaultKind::ContextOverflow);
     assert_eq!(named("out of memory").message, "out of memory");
 }

@@ -459,8 +459,9 @@ fn messages_of_other_protocols_become_chat_messages() {
 fn the_persons_own_fields_win() {
     let mut target = target("custom");
     target.extra_body = json!({"max_tokens": 5, "options": {"num_ctx": 8192}}).as_object().cloned().expect("an object");
+    let request = Request { max_output_tokens: Some(9), ..asks("m") };
     assert_eq!(
-        String::from_utf8(encode(&asks("m"), &target).body).expect("UTF-8"),
+        String::from_utf8(encode(&request, &target).body).expect("UTF-8"),
         concat!(
             r#"{"model":"m","messages":[{"role":"user","content":"hi"}],"max_tokens":5,"stream":true,"#,
             r#""stream_options":{"include_usage":true},"options":{"num_ctx":8192}}"#
