@@ -52,6 +52,10 @@ const GEMINI_KEYWORDS: [&str; 22] = [
     "maximum",
 ];
 
+/// References inside what references point at, and references in all, that are followed.
+const DEEPEST_REFERENCE: usize = 5;
+const MOST_REFERENCES: usize = 500;
+
 /// What the receiver can digest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Dialect {
@@ -89,6 +93,7 @@ pub(super) fn adapt(schema: &Value, dialect: Dialect, patterns: bool) -> Cow<'_,
             settle_root(&mut schema);
         }
         Dialect::Gemini => {
+            inline(&mut schema);
             each(&mut schema, &gemini);
             settle_root(&mut schema);
         }
@@ -101,17 +106,67 @@ pub(super) fn adapt(schema: &Value, dialect: Dialect, patterns: bool) -> Cow<'_,
 fn each(schema: &mut Value, change: &impl Fn(&mut Object)) {
     let Value::Object(node) = schema else { return };
     change(node);
+    for_children(node, &mut |inner| each(inner, change));
+}
+
+fn for_children(node: &mut Object, visit: &mut dyn FnMut(&mut Value)) {
     for key in NESTED {
         match node.get_mut(key) {
-            Some(Value::Array(list)) => list.iter_mut().for_each(|inner| each(inner, change)),
-            Some(inner) => each(inner, change),
+            Some(Value::Array(list)) => list.iter_mut().for_each(&mut *visit),
+            Some(inner) => visit(inner),
             None => {}
         }
     }
     for key in NAMED {
         if let Some(Value::Object(named)) = node.get_mut(key) {
-            named.values_mut().for_each(|inner| each(inner, change));
+            named.values_mut().for_each(&mut *visit);
         }
+    }
+}
+
+/// Puts what references point at in their places, for receivers that follow none. A schema that holds itself is an object
+/// of any kind from some depth on.
+fn inline(schema: &mut Value) {
+    let root = schema.clone();
+    if let Value::Object(node) = schema {
+        node.retain(|key, _| !["$defs", "definitions"].contains(&key.as_str()));
+    }
+    Inliner { root: &root, left: MOST_REFERENCES }.resolve(schema, 0);
+}
+
+struct Inliner<'a> {
+    root: &'a Value,
+    /// How many references may still be followed.
+    left: usize,
+}
+
+impl Inliner<'_> {
+    fn resolve(&mut self, schema: &mut Value, depth: usize) {
+        let Value::Object(node) = schema else { return };
+        let mut depth = depth;
+        if let Some(reference) = node.shift_remove("$ref") {
+            depth += 1;
+            self.left = self.left.saturating_sub(1);
+            let path = reference.as_str().and_then(|reference| reference.strip_prefix('#'));
+            let target = path.and_then(|path| self.root.pointer(path)).and_then(Value::as_object);
+            match target.filter(|_| self.left > 0 && depth <= DEEPEST_REFERENCE) {
+                Some(target) => absorb(node, target.clone()),
+                None => *node = Object::from_iter([("type".to_owned(), json!("object"))]),
+            }
+            // What a reference points at may be a reference.
+            if node.contains_key("$ref") {
+                return self.resolve(schema, depth);
+            }
+        }
+        let Value::Object(node) = schema else { return };
+        for_children(node, &mut |inner| self.resolve(inner, depth));
+    }
+}
+
+/// What the node does not say itself it takes from the other.
+fn absorb(node: &mut Object, other: Object) {
+    for (key, value) in other {
+        node.entry(key).or_insert(value);
     }
 }
 
@@ -161,14 +216,15 @@ fn drop_null(node: &mut Object) {
         {
             let only = std::mem::take(only);
             node.shift_remove(union);
-            for (key, value) in only {
-                node.entry(key).or_insert(value);
-            }
+            absorb(node, only);
         }
     }
 }
 
 fn gemini(node: &mut Object) {
+    if let Some(Value::Array(parts)) = node.shift_remove("allOf") {
+        parts.into_iter().filter_map(object).for_each(|part| absorb(node, part));
+    }
     for (ours, theirs) in [("oneOf", "anyOf"), ("const", "enum")] {
         if let Some(value) = node.shift_remove(ours) {
             let value = if ours == "const" { json!([value]) } else { value };
@@ -187,6 +243,13 @@ fn gemini(node: &mut Object) {
     let is_text = |values: &Value| values.as_array().is_some_and(|values| values.iter().all(Value::is_string));
     node.retain(|key, value| GEMINI_KEYWORDS.contains(&key.as_str()) && (key != "enum" || is_text(value)));
     keep_known_required(node);
+}
+
+fn object(value: Value) -> Option<Object> {
+    match value {
+        Value::Object(object) => Some(object),
+        _ => None,
+    }
 }
 
 /// True when a type, a branch or a value of this schema is null.

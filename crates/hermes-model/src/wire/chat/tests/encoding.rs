@@ -378,13 +378,13 @@ fn gemini_gets_schemas_in_googles_subset() {
         "properties": {
             "a": {"type": ["integer", "null"], "enum": [1, 2, null], "exclusiveMinimum": 0},
             "b": {"const": "only"},
-            "c": {"oneOf": [{"type": "string"}, {"type": "array", "items": {"$ref": "#/$defs/x"}}, {"type": "null"}]},
+            "c": {"oneOf": [{"type": "string"}, {"type": "array", "items": {"$ref": "#/$defs/link"}}, {"type": "null"}]},
             "d": {"anyOf": [{"type": "string", "format": "date-time"}, {"type": "null"}], "description": "maybe"},
             "e": {"type": "object", "required": ["z"], "default": {"const": 1}},
             "const": {"type": "string", "enum": ["x", "y"], "minLength": 1, "examples": ["x"]},
             "f": {"const": 5}
         },
-        "$defs": {"x": {}}
+        "$defs": {"link": {"$ref": "#/$defs/text"}, "text": {"type": "string", "maxLength": 9}}
     });
     let expected = json!({
         "type": "object",
@@ -392,7 +392,8 @@ fn gemini_gets_schemas_in_googles_subset() {
         "properties": {
             "a": {"type": "integer", "nullable": true},
             "b": {"enum": ["only"], "type": "string"},
-            "c": {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}], "nullable": true},
+            "c": {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string", "maxLength": 9}}],
+                "nullable": true},
             "d": {"description": "maybe", "nullable": true, "type": "string", "format": "date-time"},
             "e": {"type": "object", "default": {"const": 1}},
             "const": {"type": "string", "enum": ["x", "y"], "minLength": 1},
@@ -408,6 +409,33 @@ fn gemini_gets_schemas_in_googles_subset() {
     assert_eq!(sent("gemini", "gemma-4-27b"), expected, "whatever Google serves");
     assert_eq!(sent("openrouter", "google/gemini-3.5-flash"), expected, "on any route");
     assert_eq!(sent("openrouter", "z-ai/glm-5"), given);
+}
+
+#[test]
+fn references_end_for_a_receiver_that_follows_none() {
+    let nested = json!({
+        "type": "object",
+        "properties": {
+            "at": {"allOf": [{"$ref": "#/$defs/place"}], "description": "where"},
+            "tree": {"$ref": "#/$defs/tree"},
+            "lost": {"$ref": "https://x.test/elsewhere"}
+        },
+        "$defs": {
+            "place": {"type": "object", "properties": {"x": {"type": "number"}}, "required": ["x"]},
+            "tree": {"type": "object", "properties": {"l": {"$ref": "#/$defs/tree"}, "r": {"$ref": "#/$defs/tree"}}}
+        }
+    });
+    let mut request = asks("gemini-3.5-flash");
+    request.tools = [tool("f", nested)].into();
+    let sent = body(&request, &target("gemini"))["tools"][0]["function"]["parameters"].clone();
+    assert_eq!(
+        sent["properties"]["at"],
+        json!({"description": "where", "type": "object", "properties": {"x": {"type": "number"}}, "required": ["x"]})
+    );
+    assert_eq!(sent["properties"]["lost"], json!({"type": "object"}));
+    let branch = |depth: usize| format!("/properties/tree{}", "/properties/l".repeat(depth));
+    assert_eq!(sent.pointer(&branch(5)), Some(&json!({"type": "object"})), "the tree ends somewhere");
+    assert!(!sent.to_string().contains("$ref"), "{sent}");
 }
 
 #[test]
