@@ -52,6 +52,15 @@ enum Signatures {
     Keep,
     /// A call without one is refused.
     Demand,
+    /// The same, but those at hand were refused too.
+    Replace,
+}
+
+impl Signatures {
+    /// What came with a message or a call is sent back as it is.
+    fn go_back(self) -> bool {
+        matches!(self, Self::Keep | Self::Demand)
+    }
 }
 
 impl Rules {
@@ -61,16 +70,20 @@ impl Rules {
         let echo = provider.has(Quirk::EchoReasoning)
             || ECHO_HOSTS.iter().any(|host| target.host_is(host))
             || (!provider.has(Quirk::StrictMessages) && ECHO_FAMILIES.iter().any(|family| name.contains(family)));
+        let refused = request.concedes(Concession::Signatures);
         let signatures = match () {
             () if !name.contains("gemini") && !name.contains("gemma") => Signatures::Drop,
-            () if provider.has(Quirk::ThoughtSignatures) && demands_signatures(&name) => Signatures::Demand,
+            () if provider.has(Quirk::ThoughtSignatures) && demands_signatures(&name) => {
+                if refused { Signatures::Replace } else { Signatures::Demand }
+            }
+            () if refused => Signatures::Drop,
             () => Signatures::Keep,
         };
         Self {
             system_role: if name.contains("gpt-5") || name.contains("codex") { "developer" } else { "system" },
             signatures,
-            details: provider.has(Quirk::TakesReasoningDetails) && !request.concedes(Concession::Signatures),
-            opaque: provider.has(Quirk::TakesReasoningOpaque) && !request.concedes(Concession::Signatures),
+            details: provider.has(Quirk::TakesReasoningDetails) && !refused,
+            opaque: provider.has(Quirk::TakesReasoningOpaque) && !refused,
             echo,
             images: !request.concedes(Concession::Images),
             list_results: !provider.has(Quirk::TextToolResults) && !request.concedes(Concession::ToolResultParts),
@@ -158,7 +171,7 @@ impl WireMessage<'_> {
             map.serialize_entry(OPAQUE, seal)?;
         }
         match message.extra.get(STATE) {
-            Some(state) if self.rules.signatures != Signatures::Drop => map.serialize_entry(STATE, state),
+            Some(state) if self.rules.signatures.go_back() => map.serialize_entry(STATE, state),
             _ => Ok(()),
         }
     }
@@ -292,12 +305,11 @@ impl Serialize for WireCall<'_> {
         let function = Function { name: &function.name, arguments: function.arguments.canonical() };
         map.serialize_entry("function", &function)?;
         match (&self.call.extra_content, self.rules.signatures) {
-            (_, Signatures::Drop) => {}
-            (Some(state), _) => map.serialize_entry("extra_content", state)?,
-            (None, Signatures::Demand) if self.opens => {
-                map.serialize_entry("extra_content", &json!({"google": {"thought_signature": FOREIGN_CALL}}))?;
+            (Some(state), signatures) if signatures.go_back() => map.serialize_entry(STATE, state)?,
+            (_, Signatures::Demand | Signatures::Replace) if self.opens => {
+                map.serialize_entry(STATE, &json!({"google": {"thought_signature": FOREIGN_CALL}}))?;
             }
-            (None, _) => {}
+            _ => {}
         }
         map.end()
     }

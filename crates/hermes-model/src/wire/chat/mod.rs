@@ -22,7 +22,7 @@ mod tests;
 
 /// Copilot's sealed reasoning; kept beside the fields of a message under the vendor's own name.
 const OPAQUE: &str = "reasoning_opaque";
-/// Google's state of a message that made no call, such as the signature of its thoughts; kept like the above.
+/// Google's state of a call, or of a message without calls, such as the signature of the thoughts behind it.
 const STATE: &str = "extra_content";
 
 pub use decode::ChatDecoder;

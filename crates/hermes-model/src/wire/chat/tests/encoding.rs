@@ -124,6 +124,13 @@ fn signatures_of_thoughts_go_back_to_the_family_that_signed() {
     let dummy = json!({"google": {"thought_signature": "skip_thought_signature_validator"}});
     assert_eq!(state("gemini", "gemini-3.5-flash", foreign()), dummy);
     assert_eq!(state("gemini", "gemini-2.5-flash", foreign()), Value::Null);
+    let refused = |id: &str, model: &str| {
+        let mut request = Request::new(model, [laden()]);
+        request.concessions.insert(Concession::Signatures);
+        message(&request, id, 0)["tool_calls"][0]["extra_content"].clone()
+    };
+    assert_eq!(refused("gemini", "gemini-3.5-flash"), dummy, "a signature that was refused is not sent again");
+    assert_eq!(refused("openrouter", "google/gemini-3.5-flash"), Value::Null);
     let second = message(&Request::new("gemini-3.5-flash", [foreign()]), "gemini", 0)["tool_calls"][1].clone();
     assert_eq!(second.get("extra_content"), None, "only the first call of a step is signed");
 }
