@@ -74,7 +74,11 @@ impl Rules {
         let signatures = match () {
             () if !name.contains("gemini") && !name.contains("gemma") => Signatures::Drop,
             () if provider.has(Quirk::ThoughtSignatures) && demands_signatures(&name) => {
-                if refused { Signatures::Replace } else { Signatures::Demand }
+                if refused {
+                    Signatures::Replace
+                } else {
+                    Signatures::Demand
+                }
             }
             () if refused => Signatures::Drop,
             () => Signatures::Keep,
