@@ -2,9 +2,9 @@
 //!
 //! A tool never runs on arguments that were lost, cut off or guessed. So the reader mends only slips that leave no doubt
 //! about what was meant (trailing commas, Python literals, raw line breaks in strings, a code fence, a surplus closing
-//! bracket) and refuses everything else: no prefix of a longer text is ever accepted.
+//! bracket) and refuses everything else: no prefix of a longer text is ever accepted, and no integer is rounded.
 
-use crate::Object;
+use crate::{Object, clip};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use std::borrow::Cow;
@@ -22,7 +22,13 @@ pub enum ArgumentFault {
     Malformed(String),
     #[error("the arguments are {0}, but a JSON object is needed")]
     NotAnObject(&'static str),
+    /// Read as a number it would silently become another one.
+    #[error("the integer {0} does not fit into 64 bits and would be rounded; it has to be written as a string")]
+    OversizedInteger(String),
 }
+
+/// How much of an oversized integer is shown.
+const SHOWN_DIGITS: usize = 40;
 
 impl Arguments {
     pub fn as_str(&self) -> &str {
@@ -38,17 +44,18 @@ impl Arguments {
         match serde_json::from_str(text) {
             // Some models encode the object twice.
             Ok(Value::String(inner)) => object_of(read(&inner)?),
-            Ok(value) => object_of(value),
+            Ok(value) => exact(text, value).and_then(object_of),
             Err(_) => object_of(read(text)?),
         }
     }
 
-    /// The form that is sent back to providers: keys sorted, no white space, so that the same call always has the same
-    /// bytes. Text that is not JSON is sent as it is.
+    /// The form that is sent back to providers: strict JSON, keys sorted, no white space, so that the same call always has
+    /// the same bytes. Servers parse it, so what was mended for us is mended for them; text that cannot be read is sent
+    /// as it is.
     pub fn canonical(&self) -> Cow<'_, str> {
-        match serde_json::from_str::<Value>(&self.0) {
-            Ok(value @ Value::Object(_)) => Cow::Owned(sorted(value).to_string()),
-            _ => Cow::Borrowed(&self.0),
+        match self.parse() {
+            Ok(object) => Cow::Owned(sorted(Value::Object(object)).to_string()),
+            Err(_) => Cow::Borrowed(&self.0),
         }
     }
 }
@@ -100,7 +107,51 @@ fn sorted(value: Value) -> Value {
 
 fn read(text: &str) -> Result<Value, ArgumentFault> {
     let strict = Mender::new(unfenced(text.trim())).mend()?;
-    serde_json::from_str(&strict).map_err(|error| ArgumentFault::Malformed(error.to_string()))
+    let value = serde_json::from_str(&strict).map_err(|error| ArgumentFault::Malformed(error.to_string()))?;
+    exact(&strict, value)
+}
+
+/// The value read from this JSON text, unless reading it rounded an integer.
+fn exact(json: &str, value: Value) -> Result<Value, ArgumentFault> {
+    match oversized_integer(json) {
+        Some(digits) => Err(ArgumentFault::OversizedInteger(clip(digits, SHOWN_DIGITS))),
+        None => Ok(value),
+    }
+}
+
+/// The first integer in a JSON text that 64 bits cannot hold. With a point or an exponent it is no integer.
+fn oversized_integer(json: &str) -> Option<&str> {
+    let mut rest = json;
+    loop {
+        let start = rest.find(|c: char| c == '"' || c == '-' || c.is_ascii_digit())?;
+        let (_, from) = rest.split_at_checked(start)?;
+        let is_string = from.starts_with('"');
+        let end = if is_string { string_end(from) } else { from.find(|c| !is_in_number(c)).unwrap_or(from.len()) };
+        let (token, behind) = from.split_at_checked(end)?;
+        let is_integer = !is_string && !token.contains(['.', 'e', 'E']);
+        if is_integer && token.parse::<i64>().is_err() && token.parse::<u64>().is_err() {
+            return Some(token);
+        }
+        rest = behind;
+    }
+}
+
+fn is_in_number(c: char) -> bool {
+    c.is_ascii_digit() || matches!(c, '-' | '+' | '.' | 'e' | 'E')
+}
+
+/// Where the string that opens the text ends.
+fn string_end(text: &str) -> usize {
+    let mut escaped = false;
+    for (at, c) in text.char_indices().skip(1) {
+        match c {
+            _ if std::mem::take(&mut escaped) => {}
+            '\\' => escaped = true,
+            '"' => return at + 1,
+            _ => {}
+        }
+    }
+    text.len()
 }
 
 /// The inside of a Markdown code fence, if the text is one whole fence.
@@ -255,10 +306,37 @@ mod tests {
     }
 
     #[test]
-    fn the_canonical_form_sorts_keys_and_keeps_what_it_cannot_read() {
-        let arguments = Arguments::from(r#"{"b": 1, "a": {"d": 2, "c": 3}}"#);
-        assert_eq!(arguments.canonical(), r#"{"a":{"c":3,"d":2},"b":1}"#);
-        assert_eq!(Arguments::from("{oops").canonical(), "{oops");
+    fn no_integer_is_rounded() {
+        let fits = format!(r#"{{"a": [{}, {}, 1e30, 2.5, "18446744073709551616 \" -9"]}}"#, u64::MAX, i64::MIN);
+        assert!(parse(&fits).is_ok(), "{fits}");
+        let oversized = |digits: &str| Err(ArgumentFault::OversizedInteger(digits.to_owned()));
+        let table = [
+            (r#"{"id": 18446744073709551616}"#, "18446744073709551616"),
+            (r#"{"a": "\"", "b": [-9223372036854775809]}"#, "-9223372036854775809"),
+            (r#"{'id': 123456789012345678901234567890,}"#, "123456789012345678901234567890"),
+            (r#""{\"id\": 18446744073709551616}""#, "18446744073709551616"),
+        ];
+        for (text, digits) in table {
+            assert_eq!(parse(text), oversized(digits), "{text}");
+            assert_eq!(Arguments::from(text).canonical(), text, "what would be rounded is sent as it is");
+        }
+        let told = parse(r#"{"id": 18446744073709551616}"#).expect_err("oversized").to_string();
+        assert!(told.contains("18446744073709551616 does not fit into 64 bits"), "{told}");
+    }
+
+    #[test]
+    fn the_canonical_form_is_strict_and_sorted_and_keeps_what_it_cannot_read() {
+        let table = [
+            (r#"{"b": 1, "a": {"d": 2, "c": 3}}"#, r#"{"a":{"c":3,"d":2},"b":1}"#),
+            ("{'b': True, 'a': 1,}", r#"{"a":1,"b":true}"#),
+            (r#""{\"a\": 1}""#, r#"{"a":1}"#),
+            ("", "{}"),
+            ("{oops", "{oops"),
+            ("[1]", "[1]"),
+        ];
+        for (text, canonical) in table {
+            assert_eq!(Arguments::from(text).canonical(), canonical, "{text}");
+        }
     }
 
     fn any_json() -> impl Strategy<Value = Value> {

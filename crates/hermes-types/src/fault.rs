@@ -80,36 +80,48 @@ pub enum FaultKind {
 
 impl FaultKind {
     /// Every kind, for tables that must be complete.
-    pub const ALL: [Self; 28] = [
-        Self::Auth,
-        Self::AuthPermanent,
-        Self::Entitlement,
-        Self::Billing,
-        Self::RateLimit,
-        Self::UpstreamRateLimit,
-        Self::Overloaded,
-        Self::ServerError,
-        Self::Timeout,
-        Self::Stalled,
-        Self::Unreachable,
-        Self::NoRoute,
-        Self::Tls,
-        Self::ContextOverflow,
-        Self::PayloadTooLarge,
-        Self::ModelNotFound,
-        Self::PolicyBlocked,
-        Self::ContentBlocked,
-        Self::BadRequest,
-        Self::Refused(Concession::Signatures),
-        Self::Refused(Concession::EncryptedReasoning),
-        Self::EmptyStream,
-        Self::Malformed,
-        Self::WrongOrigin,
-        Self::NotConfigured,
-        Self::Interrupted,
-        Self::Unknown,
-        Self::Refused(Concession::Temperature),
-    ];
+    pub const ALL: [Self; 25 + Concession::ALL.len()] = Self::all();
+
+    const fn all() -> [Self; 25 + Concession::ALL.len()] {
+        let [a, b, c, d, e, f, g, h, i, j] = Concession::ALL;
+        [
+            Self::Auth,
+            Self::AuthPermanent,
+            Self::Entitlement,
+            Self::Billing,
+            Self::RateLimit,
+            Self::UpstreamRateLimit,
+            Self::Overloaded,
+            Self::ServerError,
+            Self::Timeout,
+            Self::Stalled,
+            Self::Unreachable,
+            Self::NoRoute,
+            Self::Tls,
+            Self::ContextOverflow,
+            Self::PayloadTooLarge,
+            Self::ModelNotFound,
+            Self::PolicyBlocked,
+            Self::ContentBlocked,
+            Self::BadRequest,
+            Self::EmptyStream,
+            Self::Malformed,
+            Self::WrongOrigin,
+            Self::NotConfigured,
+            Self::Interrupted,
+            Self::Unknown,
+            Self::Refused(a),
+            Self::Refused(b),
+            Self::Refused(c),
+            Self::Refused(d),
+            Self::Refused(e),
+            Self::Refused(f),
+            Self::Refused(g),
+            Self::Refused(h),
+            Self::Refused(i),
+            Self::Refused(j),
+        ]
+    }
 
     /// A few words for a status line.
     pub fn describe(self) -> &'static str {
@@ -147,5 +159,21 @@ impl FaultKind {
 impl fmt::Display for FaultKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.describe())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_concession_is_among_the_kinds_once() {
+        let refused = FaultKind::ALL.into_iter().filter_map(|kind| match kind {
+            FaultKind::Refused(concession) => Some(concession),
+            _ => None,
+        });
+        assert_eq!(refused.collect::<Vec<_>>(), Concession::ALL);
+        let distinct: std::collections::HashSet<FaultKind> = FaultKind::ALL.into();
+        assert_eq!(distinct.len(), FaultKind::ALL.len());
     }
 }

@@ -26,7 +26,7 @@ pub use money::Usd;
 pub use reply::{Delta, Reply};
 pub use request::{Concession, Effort, Reasoning, Request, ToolChoice, ToolDefinition};
 pub use stop::StopReason;
-pub use text::{clip, clip_middle};
+pub use text::clip;
 pub use usage::Usage;
 
 /// A JSON object whose key order is kept.

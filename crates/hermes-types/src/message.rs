@@ -3,10 +3,11 @@
 //!
 //! A message never loses a field: what we act on has a name, everything else is kept in `extra` in its old order and
 //! written back. Vendor state that must be replayed exactly (signed thinking, encrypted reasoning, thought signatures)
-//! is stored verbatim as JSON and never edited.
+//! is stored verbatim as JSON and never edited. The one exception is `null` where a list or content belongs, as other
+//! programs dump it: it is read as empty.
 
 use crate::{Arguments, CallId, Content, Object, StopReason};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -30,6 +31,7 @@ pub enum Role {
 /// What a system or user message is: content and nothing else we act on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plain {
+    #[serde(deserialize_with = "null_as_empty")]
     pub content: Content,
     #[serde(flatten)]
     pub extra: Object,
@@ -57,7 +59,7 @@ pub struct Assistant {
     /// The ordered blocks of a turn that interleaves signed thinking with tool calls: the order is part of the signature.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub anthropic_content_blocks: Option<Vec<Value>>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "null_as_empty", skip_serializing_if = "Vec::is_empty")]
     pub tool_calls: Vec<ToolCall>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finish_reason: Option<StopReason>,
@@ -71,6 +73,7 @@ pub struct ToolResult {
     pub tool_call_id: CallId,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+    #[serde(deserialize_with = "null_as_empty")]
     pub content: Content,
     #[serde(flatten)]
     pub extra: Object,
@@ -103,6 +106,10 @@ pub struct Function {
     pub arguments: Arguments,
     #[serde(flatten)]
     pub extra: Object,
+}
+
+fn null_as_empty<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(deserializer: D) -> Result<T, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
 fn function_kind() -> String {
@@ -195,6 +202,25 @@ mod tests {
         });
         let message: Message = serde_json::from_value(stored.clone()).expect("a message");
         assert_eq!(serde_json::to_value(&message).expect("json"), stored);
+    }
+
+    #[test]
+    fn null_is_read_as_empty_and_nothing_else_is_lost() {
+        let loaded = |dumped: Value| serde_json::from_value::<Message>(dumped).expect("a message");
+        let assistant = json!({"role": "assistant", "content": "Hi.", "refusal": null, "tool_calls": null});
+        assert_eq!(
+            serde_json::to_value(loaded(assistant)).expect("json"),
+            json!({"role": "assistant", "content": "Hi.", "refusal": null})
+        );
+        for role in ["system", "user"] {
+            let dumped = json!({"role": role, "content": null, "name": "n"});
+            let written = json!({"role": role, "content": "", "name": "n"});
+            assert_eq!(serde_json::to_value(loaded(dumped)).expect("json"), written);
+        }
+        let result = json!({"role": "tool", "tool_call_id": "c", "content": null});
+        assert_eq!(loaded(result).content(), Some(&Content::from("")));
+        let error = serde_json::from_value::<Message>(json!({"role": "user"})).expect_err("no content at all");
+        assert!(error.to_string().contains("content"), "{error}");
     }
 
     #[test]

@@ -12,8 +12,6 @@ const TOKENS_PER_PRICE: i128 = 1_000_000;
 pub struct Usd(i64);
 
 impl Usd {
-    pub const ZERO: Self = Self(0);
-
     /// The nearest exact amount; what no amount can express (NaN, infinities) is refused.
     pub fn from_f64(dollars: f64) -> Option<Self> {
         let pico = dollars * PICO_PER_USD as f64;

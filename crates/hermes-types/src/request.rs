@@ -148,3 +148,19 @@ pub enum Concession {
     /// The reasoning or thinking setting.
     ReasoningEffort,
 }
+
+impl Concession {
+    /// Every concession, in the order of their declaration.
+    pub const ALL: [Self; 10] = [
+        Self::Signatures,
+        Self::EncryptedReasoning,
+        Self::SchemaPatterns,
+        Self::ToolResultParts,
+        Self::Images,
+        Self::Temperature,
+        Self::MaxTokens,
+        Self::LongContext,
+        Self::StreamOptions,
+        Self::ReasoningEffort,
+    ];
+}

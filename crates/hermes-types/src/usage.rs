@@ -17,7 +17,8 @@ pub struct Usage {
     pub cache_write: u64,
     #[serde(rename = "reasoning_tokens")]
     pub reasoning: u64,
-    /// What the provider itself says the call cost, where it says so.
+    /// What the provider itself says the calls cost. A sum has a cost only when every call in it has one: a part of the
+    /// bill must never look like the whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<Usd>,
 }
@@ -47,14 +48,41 @@ impl Usage {
 
 impl AddAssign for Usage {
     fn add_assign(&mut self, other: Self) {
+        self.cost = match (self.cost, other.cost) {
+            (Some(a), Some(b)) => Some(a + b),
+            // Where nothing was counted there is no bill to miss.
+            (None, cost) if self.total() == 0 => cost,
+            (cost, None) if other.total() == 0 => cost,
+            _ => None,
+        };
         self.input += other.input;
         self.output += other.output;
         self.cache_read += other.cache_read;
         self.cache_write += other.cache_write;
         self.reasoning += other.reasoning;
-        self.cost = match (self.cost, other.cost) {
-            (Some(a), Some(b)) => Some(a + b),
-            (one, other) => one.or(other),
-        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sum_has_a_cost_only_when_every_call_has_one() {
+        let billed = |dollars: f64| Usage { input: 1, cost: Usd::from_f64(dollars), ..Usage::default() };
+        let unbilled = Usage { input: 1, ..Usage::default() };
+        let table = [
+            (vec![billed(0.5), billed(0.25)], Usd::from_f64(0.75)),
+            (vec![billed(0.5), unbilled], None),
+            (vec![unbilled, billed(0.5)], None),
+            (vec![billed(0.5), unbilled, billed(0.5)], None),
+            (vec![billed(0.5), Usage::default()], Usd::from_f64(0.5)),
+        ];
+        for (calls, cost) in table {
+            let mut sum = Usage::default();
+            calls.iter().for_each(|call| sum += *call);
+            let counted: u64 = calls.iter().map(|call| call.input).sum();
+            assert_eq!(sum, Usage { input: counted, cost, ..Usage::default() }, "{calls:?}");
+        }
     }
 }

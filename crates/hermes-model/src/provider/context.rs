@@ -96,7 +96,8 @@ pub fn default_output_cap(provider: &Provider, model: &str) -> Option<u32> {
         .or_else(|| output_ceiling(model).filter(|_| !provider.is_self_hosted()))
 }
 
-fn longest<T: Copy>(families: &[(&str, T)], model: &str) -> Option<T> {
+/// What the table says about the longest family that the name holds.
+pub(super) fn longest<T: Copy>(families: &[(&str, T)], model: &str) -> Option<T> {
     let known = families.iter().filter(|(family, _)| is_family(model, family));
     known.max_by_key(|(family, _)| family.len()).map(|(_, value)| *value)
 }

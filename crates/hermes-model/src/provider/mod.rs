@@ -2,9 +2,10 @@
 //!
 //! A row says who the vendor is, where its keys may go, which protocol it speaks and what it does differently. The rules
 //! that need a model's name or a URL are pure functions beside the table: [`mode`] chooses the protocol, [`names`] writes
-//! the model as the vendor wants it, [`context`] knows the limits of model families.
+//! the model as the vendor wants it, [`context`] knows the limits of model families, [`effort`] their words for thinking.
 
 pub mod context;
+pub mod effort;
 pub mod mode;
 pub mod names;
 pub mod table;
@@ -104,6 +105,8 @@ pub enum Quirk {
     EchoReasoning,
     /// `reasoning_details` are taken back, so that signed thinking lives on through the aggregator.
     TakesReasoningDetails,
+    /// `reasoning_opaque` is taken back beside `reasoning_text`, so that sealed thinking lives on.
+    TakesReasoningOpaque,
     /// A message with a field the vendor does not know is refused.
     StrictMessages,
     /// Temperature is refused.
@@ -114,6 +117,8 @@ pub enum Quirk {
     NineCharacterIds,
     /// Calls in the history must carry a thought signature.
     ThoughtSignatures,
+    /// Tool schemas must keep to Google's subset.
+    GoogleSchemas,
     /// `max_output_tokens` is refused.
     NoMaxTokens,
     /// Model ids are lower-case.

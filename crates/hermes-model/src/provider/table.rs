@@ -73,7 +73,7 @@ pub static PROVIDERS: &[Provider] = &[
         mode: ModeRule::Copilot,
         auth: AuthKind::CopilotToken,
         reasoning: ReasoningStyle::Copilot,
-        quirks: &[Quirk::CopilotHeaders],
+        quirks: &[Quirk::CopilotHeaders, Quirk::TakesReasoningOpaque],
         names: NameRule::StripAny,
         headers: &[("Openai-Intent", "conversation-edits")],
         keys_page: "https://github.com/settings/copilot",
@@ -105,7 +105,7 @@ pub static PROVIDERS: &[Provider] = &[
         base_env: &["GEMINI_BASE_URL"],
         aux_model: Some("gemini-3.5-flash"),
         reasoning: ReasoningStyle::Gemini,
-        quirks: &[Quirk::ThoughtSignatures],
+        quirks: &[Quirk::ThoughtSignatures, Quirk::GoogleSchemas],
         names: NameRule::StripOwn,
         keys_page: "https://aistudio.google.com/apikey",
         models: &["gemini-3.5-flash", "gemini-3.1-pro-preview", "gemini-2.5-flash"],
@@ -221,7 +221,6 @@ pub static PROVIDERS: &[Provider] = &[
         base_env: &["CUSTOM_BASE_URL"],
         mode: ModeRule::ByUrl,
         names: NameRule::StripOwn,
-        max_tokens: Some(65_536),
         ..local("custom", "Custom endpoint", "")
     },
     Provider {
@@ -248,7 +247,6 @@ pub static PROVIDERS: &[Provider] = &[
         base_env: &["OLLAMA_HOST"],
         quirks: &[Quirk::CompatibleUnderV1],
         names: NameRule::StripOwn,
-        max_tokens: Some(65_536),
         keys_page: "https://ollama.com/download",
         models: &["qwen3:32b", "gpt-oss:20b", "glm-4.7-flash"],
         ..local("ollama", "Ollama", "http://127.0.0.1:11434/v1")
@@ -499,7 +497,7 @@ const fn minimax(
         mode: ModeRule::ByUrl,
         aux_model: Some("MiniMax-M3"),
         reasoning: ReasoningStyle::MiniMax,
-        quirks: &[Quirk::BearerOnMessages],
+        quirks: &[Quirk::BearerOnMessages, Quirk::TakesReasoningDetails],
         names: NameRule::StripOwn,
         models: &["MiniMax-M3", "MiniMax-M2.7"],
         ..keyed(id, label, key_env, base_url)

@@ -26,6 +26,35 @@ const NESTED: [&str; 13] = [
 /// Keywords whose value maps names to schemas. The names are data: a property called `pattern` is no pattern.
 const NAMED: [&str; 5] = ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"];
 const UNIONS: [&str; 3] = ["anyOf", "oneOf", "allOf"];
+/// What Google's schema language knows.
+const GEMINI_KEYWORDS: [&str; 22] = [
+    "type",
+    "format",
+    "title",
+    "description",
+    "nullable",
+    "enum",
+    "maxItems",
+    "minItems",
+    "properties",
+    "required",
+    "minProperties",
+    "maxProperties",
+    "minLength",
+    "maxLength",
+    "pattern",
+    "example",
+    "anyOf",
+    "propertyOrdering",
+    "default",
+    "items",
+    "minimum",
+    "maximum",
+];
+
+/// References inside what references point at, and references in all, that are followed.
+const DEEPEST_REFERENCE: usize = 5;
+const MOST_REFERENCES: usize = 500;
 
 /// What the receiver can digest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +66,8 @@ pub(super) enum Dialect {
     /// A plain object at the root, a reference stands alone, types inside the branches of a union, and everything else
     /// has exactly one type.
     Moonshot,
+    /// The keywords of Google's own schema language and no others: one type, `nullable` for null, values of text.
+    Gemini,
     /// No patterns, and no `enum` with a `/` in a value.
     Xai,
 }
@@ -61,6 +92,11 @@ pub(super) fn adapt(schema: &Value, dialect: Dialect, patterns: bool) -> Cow<'_,
             each(&mut schema, &moonshot);
             settle_root(&mut schema);
         }
+        Dialect::Gemini => {
+            inline(&mut schema);
+            each(&mut schema, &gemini);
+            settle_root(&mut schema);
+        }
         Dialect::Xai => each(&mut schema, &drop_slashed_enum),
     }
     Cow::Owned(schema)
@@ -70,17 +106,67 @@ pub(super) fn adapt(schema: &Value, dialect: Dialect, patterns: bool) -> Cow<'_,
 fn each(schema: &mut Value, change: &impl Fn(&mut Object)) {
     let Value::Object(node) = schema else { return };
     change(node);
+    for_children(node, &mut |inner| each(inner, change));
+}
+
+fn for_children(node: &mut Object, visit: &mut dyn FnMut(&mut Value)) {
     for key in NESTED {
         match node.get_mut(key) {
-            Some(Value::Array(list)) => list.iter_mut().for_each(|inner| each(inner, change)),
-            Some(inner) => each(inner, change),
+            Some(Value::Array(list)) => list.iter_mut().for_each(&mut *visit),
+            Some(inner) => visit(inner),
             None => {}
         }
     }
     for key in NAMED {
         if let Some(Value::Object(named)) = node.get_mut(key) {
-            named.values_mut().for_each(|inner| each(inner, change));
+            named.values_mut().for_each(&mut *visit);
         }
+    }
+}
+
+/// Puts what references point at in their places, for receivers that follow none. A schema that holds itself is an object
+/// of any kind from some depth on.
+fn inline(schema: &mut Value) {
+    let root = schema.clone();
+    if let Value::Object(node) = schema {
+        node.retain(|key, _| !["$defs", "definitions"].contains(&key.as_str()));
+    }
+    Inliner { root: &root, left: MOST_REFERENCES }.resolve(schema, 0);
+}
+
+struct Inliner<'a> {
+    root: &'a Value,
+    /// How many references may still be followed.
+    left: usize,
+}
+
+impl Inliner<'_> {
+    fn resolve(&mut self, schema: &mut Value, depth: usize) {
+        let Value::Object(node) = schema else { return };
+        let mut depth = depth;
+        if let Some(reference) = node.shift_remove("$ref") {
+            depth += 1;
+            self.left = self.left.saturating_sub(1);
+            let path = reference.as_str().and_then(|reference| reference.strip_prefix('#'));
+            let target = path.and_then(|path| self.root.pointer(path)).and_then(Value::as_object);
+            match target.filter(|_| self.left > 0 && depth <= DEEPEST_REFERENCE) {
+                Some(target) => absorb(node, target.clone()),
+                None => *node = Object::from_iter([("type".to_owned(), json!("object"))]),
+            }
+            // What a reference points at may be a reference.
+            if node.contains_key("$ref") {
+                return self.resolve(schema, depth);
+            }
+        }
+        let Value::Object(node) = schema else { return };
+        for_children(node, &mut |inner| self.resolve(inner, depth));
+    }
+}
+
+/// What the node does not say itself it takes from the other.
+fn absorb(node: &mut Object, other: Object) {
+    for (key, value) in other {
+        node.entry(key).or_insert(value);
     }
 }
 
@@ -130,10 +216,73 @@ fn drop_null(node: &mut Object) {
         {
             let only = std::mem::take(only);
             node.shift_remove(union);
-            for (key, value) in only {
-                node.entry(key).or_insert(value);
-            }
+            absorb(node, only);
         }
+    }
+}
+
+fn gemini(node: &mut Object) {
+    if let Some(Value::Array(parts)) = node.shift_remove("allOf") {
+        parts.into_iter().filter_map(object).for_each(|part| absorb(node, part));
+    }
+    for (ours, theirs) in [("oneOf", "anyOf"), ("const", "enum")] {
+        if let Some(value) = node.shift_remove(ours) {
+            let value = if ours == "const" { json!([value]) } else { value };
+            node.entry(theirs).or_insert(value);
+        }
+    }
+    if allows_null(node) {
+        node.insert("nullable".into(), json!(true));
+    }
+    drop_null(node);
+    keep_first_type(node);
+    drop_null_value(node);
+    if !node.contains_key("anyOf") {
+        give_type(node);
+    }
+    let is_text = |values: &Value| values.as_array().is_some_and(|values| values.iter().all(Value::is_string));
+    node.retain(|key, value| GEMINI_KEYWORDS.contains(&key.as_str()) && (key != "enum" || is_text(value)));
+    keep_known_required(node);
+}
+
+fn object(value: Value) -> Option<Object> {
+    match value {
+        Value::Object(object) => Some(object),
+        _ => None,
+    }
+}
+
+/// True when a type, a branch or a value of this schema is null.
+fn allows_null(node: &Object) -> bool {
+    let lists_null = |list: &Value| list.as_array().is_some_and(|list| list.iter().any(|item| item == "null"));
+    let is_null = |branch: &Value| branch.get("type").is_some_and(|kind| kind == "null");
+    let branches = node.get("anyOf").and_then(Value::as_array).into_iter().flatten();
+    let values = node.get("enum").and_then(Value::as_array).into_iter().flatten();
+    node.get("type").is_some_and(lists_null)
+        || branches.into_iter().any(is_null)
+        || values.into_iter().any(Value::is_null)
+}
+
+/// A property that is demanded has to exist.
+fn keep_known_required(node: &mut Object) {
+    let Some(Value::Array(mut required)) = node.shift_remove("required") else { return };
+    let known = node.get("properties").and_then(Value::as_object);
+    required.retain(|name| name.as_str().is_some_and(|name| known.is_some_and(|known| known.contains_key(name))));
+    if !required.is_empty() {
+        node.insert("required".into(), Value::Array(required));
+    }
+}
+
+fn keep_first_type(node: &mut Object) {
+    if let Some(Value::Array(types)) = node.get("type") {
+        let first = types.first().cloned().unwrap_or_else(|| json!("string"));
+        node.insert("type".into(), first);
+    }
+}
+
+fn drop_null_value(node: &mut Object) {
+    if let Some(Value::Array(values)) = node.get_mut("enum") {
+        values.retain(|value| !value.is_null());
     }
 }
 
@@ -145,13 +294,8 @@ fn moonshot(node: &mut Object) {
     }
     node.shift_remove("nullable");
     drop_null(node);
-    if let Some(Value::Array(types)) = node.get("type") {
-        let first = types.first().cloned().unwrap_or_else(|| json!("string"));
-        node.insert("type".into(), first);
-    }
-    if let Some(Value::Array(values)) = node.get_mut("enum") {
-        values.retain(|value| !value.is_null());
-    }
+    keep_first_type(node);
+    drop_null_value(node);
     match UNIONS.iter().find(|key| node.get(**key).is_some_and(Value::is_array)) {
         Some(union) => push_type_into_branches(node, union),
         None => give_type(node),

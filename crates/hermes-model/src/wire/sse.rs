@@ -4,7 +4,8 @@
 //! are asynchronous streams and drop an event that the server forgot to terminate. It accepts a byte-order mark, LF, CR
 //! and CRLF in any mixture, characters split between chunks, comments, and a missing last blank line.
 
-/// One event. `data` lines are joined by a newline, as the standard says.
+/// One event. `data` lines are joined by a newline, as the standard says. A line of the field `error`, which the standard
+/// does not know, is data of an event of that name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Event<'a> {
     /// The `event:` field; empty when the server sent none.
@@ -103,7 +104,11 @@ impl Parser {
         };
         let value = value.strip_prefix(b" ").unwrap_or(value);
         match field {
-            b"data" => {
+            b"data" | b"error" => {
+                // llama.cpp tells of a failure in a field of its own.
+                if field == b"error" {
+                    self.name = "error".to_owned();
+                }
                 if self.data.len() + value.len() > LARGEST_EVENT {
                     return Err(SseFault::TooLarge.into());
                 }
@@ -174,6 +179,10 @@ mod tests {
         assert_eq!(events(&[b"id: 1\nretry: 5\n\n"]), data(&[]));
         assert_eq!(events(&[b"event: ping\ndata: {}\n\n"]), vec![("ping".into(), "{}".into())]);
         assert_eq!(events(&[b"data\n\n"]), data(&[""]));
+        assert_eq!(
+            events(&[b"data: a\n\nerror: {\"code\":500}\n\ndata: b\n\n"]),
+            [("", "a"), ("error", "{\"code\":500}"), ("", "b")].map(|(name, data)| (name.to_owned(), data.to_owned()))
+        );
     }
 
     proptest! {

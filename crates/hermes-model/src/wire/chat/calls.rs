@@ -14,25 +14,25 @@ const MOST_CALLS: usize = 512;
 
 /// A fragment of a call, as it came. What the server left out is empty.
 #[derive(Debug, Default)]
-pub struct CallPiece<'a> {
-    pub index: Option<u64>,
-    pub id: &'a str,
-    pub name: &'a str,
-    pub arguments: &'a str,
-    pub extra_content: Option<Value>,
+pub(super) struct CallPiece<'a> {
+    pub(super) index: Option<u64>,
+    pub(super) id: &'a str,
+    pub(super) name: &'a str,
+    pub(super) arguments: &'a str,
+    pub(super) extra_content: Option<Value>,
 }
 
 /// What became of the fragments.
 #[derive(Debug, Default, PartialEq)]
-pub struct Calls {
+pub(super) struct Calls {
     /// Calls whose arguments are whole.
-    pub whole: Vec<ToolCall>,
+    pub(super) whole: Vec<ToolCall>,
     /// Names of the calls whose arguments were cut off or unreadable.
-    pub dropped: Vec<String>,
+    pub(super) dropped: Vec<String>,
 }
 
 #[derive(Debug, Default)]
-pub struct CallAssembler {
+pub(super) struct CallAssembler {
     slots: Vec<Slot>,
     text: usize,
     overflowed: bool,
@@ -49,19 +49,19 @@ struct Slot {
 }
 
 impl CallAssembler {
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.slots.is_empty()
     }
 
     /// Bytes held.
-    pub fn size(&self) -> usize {
+    pub(super) fn size(&self) -> usize {
         self.text
     }
 
     /// Takes in a fragment. Returns the call's name when this fragment is the one that reveals it.
-    pub fn push(&mut self, piece: CallPiece<'_>) -> Option<&str> {
+    pub(super) fn push(&mut self, piece: CallPiece<'_>) -> Option<&str> {
         let index = piece.index.unwrap_or_default();
-        let known = self.slots.iter().rposition(|slot| slot.index == index && !slot.is_other(&piece));
+        let known = self.known(index, &piece);
         if known.is_none() {
             if self.slots.len() >= MOST_CALLS {
                 self.overflowed = true;
@@ -77,16 +77,26 @@ impl CallAssembler {
         slot.take(piece)
     }
 
+    /// The slot a fragment belongs to: the one with its id, else the latest of its index unless it begins another call.
+    fn known(&self, index: u64, piece: &CallPiece<'_>) -> Option<usize> {
+        let mut latest_first = self.slots.iter().enumerate().rev().filter(|(_, slot)| slot.index == index);
+        let same_id = latest_first.clone().find(|(_, slot)| !piece.id.is_empty() && slot.id == piece.id);
+        let latest = latest_first.next().filter(|(_, slot)| !slot.is_other(piece));
+        same_id.or(latest).map(|(at, _)| at)
+    }
+
     /// The calls. `truncated` says that the answer ended before its time: a call that has no arguments yet may have been
     /// about to get some.
-    pub fn finish(self, truncated: bool) -> Calls {
-        let last = self.slots.len().saturating_sub(1);
+    pub(super) fn finish(self, truncated: bool) -> Calls {
+        // Arguments that no name belongs to may be those of a call that has none.
+        let astray = self.slots.iter().any(|slot| slot.name.is_empty());
         let mut calls = Calls::default();
         let mut used = HashSet::new();
         for (at, slot) in self.slots.into_iter().enumerate() {
-            let unwritten = truncated && at == last && slot.arguments.trim().is_empty();
+            let unwritten = truncated && slot.arguments.trim().is_empty();
             let arguments = Arguments::from(slot.arguments);
-            if slot.name.is_empty() || unwritten || arguments.parse().is_err() {
+            let doubtful = arguments.parse().map_or(true, |read| unwritten || (astray && read.is_empty()));
+            if slot.name.is_empty() || doubtful {
                 calls.dropped.push(if slot.name.is_empty() { NAMELESS.into() } else { slot.name });
                 continue;
             }
@@ -104,21 +114,28 @@ impl CallAssembler {
     }
 
     /// Gives up every call: fragments were lost, so none can be trusted.
-    pub fn abandon(self) -> Calls {
+    pub(super) fn abandon(self) -> Calls {
         let name = |slot: Slot| if slot.name.is_empty() { NAMELESS.to_owned() } else { slot.name };
         Calls { whole: Vec::new(), dropped: self.slots.into_iter().map(name).collect() }
     }
 }
 
 impl Slot {
-    /// True when the fragment with our index begins another call: it has another id; or our arguments are complete and it
-    /// brings a name together with an id or with new arguments.
+    /// True when the fragment with our index begins another call: it has a name, and another id than ours; or another name
+    /// where there are no ids to go by; or our arguments are complete and the name comes with an id or with new arguments.
+    /// Without a name it begins nothing: some servers send the name under one id and the arguments under another.
     fn is_other(&self, piece: &CallPiece<'_>) -> bool {
+        if piece.name.is_empty() {
+            return false;
+        }
         if !piece.id.is_empty() && !self.id.is_empty() {
             return self.id != piece.id;
         }
-        let has_more = !piece.id.is_empty() || !piece.arguments.trim().is_empty();
-        self.balance.is_closed() && !piece.name.is_empty() && has_more
+        if self.id.is_empty() && !self.name.is_empty() && self.name != piece.name {
+            return true;
+        }
+        let has_more = !piece.id.is_empty() || !piece.arguments.trim().is_empty() || piece.name != self.name;
+        self.balance.is_closed() && has_more
     }
 
     fn take(&mut self, piece: CallPiece<'_>) -> Option<&str> {
@@ -210,6 +227,46 @@ mod tests {
     }
 
     #[test]
+    fn arguments_under_another_id_belong_to_the_call_that_waits_for_them() {
+        let pieces = vec![piece(Some(0), "a", "write", ""), piece(Some(0), "b", "", "{\"path\":\"/x\"}")];
+        assert_eq!(assembled(pieces, false), (vec![call("a", "write", "{\"path\":\"/x\"}")], vec![]));
+        let pieces = vec![
+            piece(Some(0), "a", "f", "{}"),
+            piece(Some(0), "b", "g", "{\"x\":"),
+            piece(Some(0), "a", "", " "),
+            piece(Some(0), "b", "", "1}"),
+        ];
+        assert_eq!(assembled(pieces, false), (vec![call("a", "f", "{} "), call("b", "g", "{\"x\":1}")], vec![]));
+    }
+
+    #[test]
+    fn an_id_that_comes_before_its_name_costs_no_call() {
+        let pieces = vec![
+            piece(Some(0), "a", "f", "{}"),
+            piece(Some(0), "b", "", ""),
+            piece(Some(0), "", "g", ""),
+            piece(Some(0), "", "", "{\"x\":1}"),
+        ];
+        let second = CallId::deterministic("g", "{\"x\":1}", 1);
+        assert_eq!(
+            assembled(pieces, false),
+            (vec![call("a", "f", "{}"), call(second.as_str(), "g", "{\"x\":1}")], vec![])
+        );
+    }
+
+    #[test]
+    fn where_arguments_went_astray_no_call_runs_without_any() {
+        let pieces = vec![
+            piece(Some(0), "a", "write", ""),
+            piece(Some(1), "b", "delete", "{}"),
+            piece(Some(2), "c", "read", "{\"p\":1}"),
+            piece(Some(3), "d", "", "{\"path\":\"/x\"}"),
+        ];
+        let dropped = ["write", "delete", NAMELESS].map(str::to_owned).to_vec();
+        assert_eq!(assembled(pieces, false), (vec![call("c", "read", "{\"p\":1}")], dropped));
+    }
+
+    #[test]
     fn repeated_names_and_ids_stay_one_call() {
         let pieces = vec![
             piece(Some(0), "a", "read", "{\"p\""),
@@ -242,6 +299,15 @@ mod tests {
     }
 
     #[test]
+    fn another_name_is_another_call_where_there_are_no_ids() {
+        let pieces = vec![piece(None, "", "f", ""), piece(None, "", "g", "{\"a\":2}")];
+        let first = CallId::deterministic("f", "", 0);
+        let second = CallId::deterministic("g", "{\"a\":2}", 1);
+        let calls = vec![call(first.as_str(), "f", ""), call(second.as_str(), "g", "{\"a\":2}")];
+        assert_eq!(assembled(pieces, false), (calls, vec![]));
+    }
+
+    #[test]
     fn one_id_for_two_calls_is_given_once() {
         let pieces = vec![piece(Some(0), "x", "f", "{}"), piece(Some(1), "x", "g", "{}")];
         let other = CallId::deterministic("g", "{}", 1);
@@ -252,6 +318,8 @@ mod tests {
     fn what_is_not_whole_is_named_and_not_run() {
         let cut = vec![piece(Some(0), "a", "f", "{}"), piece(Some(1), "b", "write", "{\"path\": \"/tm")];
         assert_eq!(assembled(cut, true), (vec![call("a", "f", "{}")], vec!["write".to_owned()]));
+        let begun = vec![piece(Some(0), "a", "write", ""), piece(Some(1), "b", "read", "{\"p\"")];
+        assert_eq!(assembled(begun, true), (vec![], vec!["write".to_owned(), "read".to_owned()]));
         let unwritten = || vec![piece(Some(0), "a", "delete_all", "")];
         assert_eq!(assembled(unwritten(), true), (vec![], vec!["delete_all".to_owned()]));
         assert_eq!(assembled(unwritten(), false), (vec![call("a", "delete_all", "")], vec![]));

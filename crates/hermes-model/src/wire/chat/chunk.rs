@@ -4,6 +4,7 @@
 //! well-behaved servers send and copies nothing. Whatever it stumbles over (a list where text belongs, an object of
 //! arguments, a repeated key) is read again as a tree by [`Chunk::of`], which accepts any JSON at all.
 
+use crate::wire::json;
 use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, SeqAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -25,6 +26,9 @@ pub(super) struct Chunk<'a> {
     pub(super) usage: Option<Json<'a>>,
     #[serde(borrow)]
     pub(super) error: Option<Json<'a>>,
+    /// MiniMax says here how the call went.
+    #[serde(borrow)]
+    pub(super) base_resp: Option<Json<'a>>,
 }
 
 /// The choice with index 0; we never ask for others.
@@ -45,6 +49,9 @@ pub(super) struct Choice<'a> {
     /// Moonshot counts here.
     #[serde(borrow)]
     pub(super) usage: Option<Json<'a>>,
+    /// OpenRouter puts the failure of an upstream here.
+    #[serde(borrow)]
+    pub(super) error: Option<Json<'a>>,
 }
 
 /// What the model said in this chunk.
@@ -57,6 +64,14 @@ pub(super) struct Said<'a> {
     pub(super) reasoning_content: Loose<'a>,
     #[serde(borrow)]
     pub(super) reasoning: Loose<'a>,
+    /// Copilot's word for the same, and what it wants back sealed.
+    #[serde(borrow)]
+    pub(super) reasoning_text: Loose<'a>,
+    #[serde(borrow)]
+    pub(super) reasoning_opaque: Loose<'a>,
+    /// Google's state of the message as a whole.
+    #[serde(borrow)]
+    pub(super) extra_content: Option<Json<'a>>,
     #[serde(borrow)]
     pub(super) refusal: Loose<'a>,
     #[serde(borrow)]
@@ -123,7 +138,8 @@ impl<'a> Loose<'a> {
 impl<'a> Json<'a> {
     pub(super) fn tree(self) -> Cow<'a, Value> {
         match self {
-            Self::Raw(raw) => Cow::Owned(serde_json::from_str(raw.get()).unwrap_or_default()),
+            // Nobody has looked inside yet, so half a surrogate pair may still hide here.
+            Self::Raw(raw) => Cow::Owned(json::parse(raw.get()).unwrap_or_default()),
             Self::Tree(value) => Cow::Borrowed(value),
         }
     }
@@ -224,6 +240,7 @@ impl<'a> Chunk<'a> {
             choice: First(choices.into_iter().flatten().map(Choice::of).find(Choice::is_first)),
             usage: Json::of(value.get("usage")),
             error: Json::of(value.get("error")),
+            base_resp: Json::of(value.get("base_resp")),
         }
     }
 }
@@ -237,6 +254,7 @@ impl<'a> Choice<'a> {
             message: said("message").map(Box::new),
             finish_reason: Loose::of(value.get("finish_reason")),
             usage: Json::of(value.get("usage")),
+            error: Json::of(value.get("error")),
         }
     }
 }
@@ -247,6 +265,9 @@ impl<'a> Said<'a> {
             content: Loose::of(value.get("content")),
             reasoning_content: Loose::of(value.get("reasoning_content")),
             reasoning: Loose::of(value.get("reasoning")),
+            reasoning_text: Loose::of(value.get("reasoning_text")),
+            reasoning_opaque: Loose::of(value.get("reasoning_opaque")),
+            extra_content: Json::of(value.get("extra_content")),
             refusal: Loose::of(value.get("refusal")),
             reasoning_details: Json::of(value.get("reasoning_details")),
             tool_calls: value
@@ -261,6 +282,13 @@ impl<'a> Said<'a> {
         said
     }
 
+    /// A whole message lists whole calls: their places tell them apart, whatever numbers and ids they carry.
+    pub(super) fn number_calls(&mut self) {
+        for (place, call) in (0..).zip(self.tool_calls.iter_mut().flatten()) {
+            call.index = Some(place);
+        }
+    }
+
     /// Content in parts: text and thinking side by side, as Mistral sends them.
     fn read_parts(&mut self, parts: &[Value]) {
         let (mut text, mut thinking) = (String::new(), String::new());
@@ -272,8 +300,8 @@ impl<'a> Said<'a> {
             }
         }
         self.content = Loose(Some(Cow::Owned(text)));
-        if self.reasoning_content.as_str().is_empty() && !thinking.is_empty() {
-            self.reasoning_content = Loose(Some(Cow::Owned(thinking)));
+        if self.reasoning.as_str().is_empty() && !thinking.is_empty() {
+            self.reasoning = Loose(Some(Cow::Owned(thinking)));
         }
     }
 }

@@ -4,7 +4,7 @@ use super::calls::{CallAssembler, CallPiece, Calls};
 use super::chunk::{Call, Choice, Chunk, Json, Said};
 use super::details::Details;
 use super::think::{self, Split, Splitter};
-use super::usage;
+use super::{OPAQUE, STATE, usage};
 use crate::wire::{Decoder, End, Target, fault, json, sse};
 use hermes_types::{Assistant, Content, Delta, Fault, FaultKind, Reply, StopReason, Usage, clip};
 use serde_json::Value;
@@ -12,6 +12,12 @@ use std::borrow::Cow;
 
 /// An answer larger than this is refused: no model writes one, and memory is not endless.
 const LARGEST_ANSWER: usize = 64 << 20;
+/// Finish reasons that are failures in disguise.
+const BREAKS: [(&str, FaultKind, &str); 3] = [
+    ("error", FaultKind::ServerError, "it met an error"),
+    ("network_error", FaultKind::ServerError, "its own network failed"),
+    ("insufficient_system_resource", FaultKind::Overloaded, "its machines are full"),
+];
 /// How much of a foreign text is shown to a person.
 const SHOWN: usize = 300;
 
@@ -21,9 +27,12 @@ pub struct ChatDecoder {
     content: String,
     splitter: Splitter,
     reasoning: String,
-    /// The server has a field of its own for reasoning text, and wants it back there.
-    has_reasoning_field: bool,
+    /// The reasoning came as `reasoning_content`: the words are the provider's own, and it may want them back there.
+    has_reasoning_content: bool,
     details: Details,
+    /// Vendor state of the message as a whole, to be sent back as it is.
+    opaque: Option<String>,
+    state: Option<Value>,
     refusal: String,
     calls: CallAssembler,
     finish: Option<String>,
@@ -51,9 +60,13 @@ impl ChatDecoder {
         {
             return self.chunk(chunk, out);
         }
-        let Ok(tree) = json::parse(data) else {
-            self.unreadable(data);
-            return Ok(());
+        let tree = match json::parse(data) {
+            Ok(tree) => tree,
+            Err(_) if event == "error" => Value::from(data),
+            Err(_) => {
+                self.unreadable(data);
+                return Ok(());
+            }
         };
         let chunk = Chunk::of(&tree);
         if is_error(&chunk, event) { Err(fault::from_error_body(None, &tree)) } else { self.chunk(chunk, out) }
@@ -75,8 +88,9 @@ impl ChatDecoder {
         let said = match (choice.delta, choice.message) {
             (Some(delta), _) => Some(delta),
             // A message behind a stream repeats what was said.
-            (None, Some(message)) if self.is_silent() => {
+            (None, Some(mut message)) if self.is_silent() => {
                 self.whole = true;
+                message.number_calls();
                 Some(*message)
             }
             (None, _) => None,
@@ -84,11 +98,15 @@ impl ChatDecoder {
         if let Some(said) = said {
             self.said(said, out);
         }
+        if let Some(error) = choice.error.map(Json::tree).filter(|error| tells(error)) {
+            return Err(fault::from_error_body(None, &error));
+        }
         if let Some(word) = choice.finish_reason.filled() {
-            if word == "error" {
-                return Err(Fault::new(FaultKind::ServerError, "the provider broke off its answer with an error"));
+            let word = word.to_ascii_lowercase();
+            if let Some((_, kind, reason)) = BREAKS.iter().find(|(broken, ..)| *broken == word) {
+                return Err(Fault::new(*kind, format!("the provider broke off its answer: {reason}")));
             }
-            self.finish = Some(word.into_owned());
+            self.finish = Some(word);
             let rest = self.splitter.flush();
             self.show(rest, out);
         }
@@ -98,8 +116,8 @@ impl ChatDecoder {
     fn said(&mut self, said: Said<'_>, out: &mut Vec<Delta>) {
         let details = said.reasoning_details.map(|details| self.details.push(&details.tree())).unwrap_or_default();
         let own = said.reasoning_content.filled();
-        let other = said.reasoning.filled().filter(|text| own.as_ref() != Some(text));
-        self.has_reasoning_field |= own.is_some() || other.is_some();
+        let other = said.reasoning.filled().or(said.reasoning_text.filled()).filter(|text| own.as_ref() != Some(text));
+        self.has_reasoning_content |= own.is_some();
         if own.is_none() && other.is_none() {
             self.think(details.into(), out);
         }
@@ -111,6 +129,9 @@ impl ChatDecoder {
             let split = self.splitter.push(text);
             self.show(split, out);
         }
+        remember(&mut self.opaque, said.reasoning_opaque.as_str());
+        let state = said.extra_content.map(Json::tree).filter(|state| is_signed(state));
+        self.state = state.map(Cow::into_owned).or(self.state.take());
         self.refusal.push_str(said.refusal.as_str());
         for call in said.tool_calls.iter().flatten() {
             self.call(call, out);
@@ -218,21 +239,24 @@ impl Decoder for ChatDecoder {
         }
         let stop = self.finish.as_deref().map_or(StopReason::Stop, stop_reason);
         let cut_off = !ended || self.garbled;
-        let calls =
-            if self.garbled { self.calls.abandon() } else { self.calls.finish(cut_off || stop == StopReason::Length) };
+        let came_to_its_end = !cut_off && matches!(stop, StopReason::Stop | StopReason::ToolCalls);
+        let calls = if self.garbled { self.calls.abandon() } else { self.calls.finish(!came_to_its_end) };
         let (text, inline) = think::extract(self.content);
         let refused = text.is_empty() && calls.whole.is_empty() && !self.refusal.is_empty();
         let finish_reason = settled(stop, cut_off, refused, &calls);
         let text = if refused { self.refusal } else { text };
         let content = Some(text).filter(|text| !text.is_empty() || calls.whole.is_empty()).map(Content::Text);
         let structured = Some(self.reasoning).filter(|text| !text.is_empty());
+        let opaque = self.opaque.map(|seal| (OPAQUE.to_owned(), Value::from(seal)));
+        let state = self.state.map(|state| (STATE.to_owned(), state));
         let message = Assistant {
             content,
-            reasoning_content: structured.clone().filter(|_| self.has_reasoning_field),
+            reasoning_content: structured.clone().filter(|_| self.has_reasoning_content),
             reasoning: structured.or(inline),
             reasoning_details: self.details.finish(),
             tool_calls: calls.whole,
             finish_reason: Some(finish_reason),
+            extra: opaque.into_iter().chain(state).collect(),
             ..Assistant::default()
         };
         Ok(Reply { message, usage: self.usage, model: self.model, id: self.id, dropped: calls.dropped, cut_off })
@@ -246,13 +270,20 @@ fn remember(known: &mut Option<String>, new: &str) {
     }
 }
 
-/// The words of the vendors for why a model stopped.
+/// Google also marks thoughts here, piece by piece; only a signature is worth keeping.
+fn is_signed(state: &Value) -> bool {
+    state.pointer("/google/thought_signature").is_some_and(Value::is_string)
+}
+
+/// The words of the vendors for why a model stopped, in lower case.
 fn stop_reason(word: &str) -> StopReason {
     match word {
         "stop" | "end_turn" | "stop_sequence" | "eos" | "eos_token" => StopReason::Stop,
         "tool_calls" | "tool_use" | "function_call" => StopReason::ToolCalls,
-        "length" | "max_tokens" | "model_length" | "max_output_tokens" => StopReason::Length,
-        "content_filter" | "safety" | "recitation" | "refusal" => StopReason::ContentFilter,
+        "length" | "max_tokens" | "model_length" | "max_output_tokens" | "model_context_window_exceeded" => {
+            StopReason::Length
+        }
+        "content_filter" | "safety" | "recitation" | "refusal" | "sensitive" => StopReason::ContentFilter,
         "incomplete" => StopReason::Incomplete,
         other => StopReason::Other(other.to_owned()),
     }
@@ -261,6 +292,7 @@ fn stop_reason(word: &str) -> StopReason {
 /// Why the model stopped, judged by what it left behind rather than by the server's word alone.
 fn settled(stop: StopReason, cut_off: bool, refused: bool, calls: &Calls) -> StopReason {
     match stop {
+        StopReason::ContentFilter if !cut_off => StopReason::ContentFilter,
         _ if cut_off || !calls.dropped.is_empty() => StopReason::Length,
         _ if refused => StopReason::ContentFilter,
         StopReason::Stop | StopReason::Other(_) if !calls.whole.is_empty() => StopReason::ToolCalls,
@@ -269,13 +301,24 @@ fn settled(stop: StopReason, cut_off: bool, refused: bool, calls: &Calls) -> Sto
     }
 }
 
-/// True when the event tells of a failure. `error: {}` and `error: ""` stand in chunks of servers that are fine.
+/// True when the event tells of a failure.
 fn is_error(chunk: &Chunk<'_>, event: &str) -> bool {
-    let told = chunk.error.is_some_and(|error| match error.tree().as_ref() {
+    let told = chunk.error.is_some_and(|error| tells(&error.tree()));
+    let refused = chunk.base_resp.is_some_and(|outcome| is_bad_outcome(&outcome.tree()));
+    told || refused || event == "error" || chunk.object.as_str() == "error"
+}
+
+/// MiniMax answers with HTTP 200 whatever happened; a status of its own other than 0 is a failure.
+fn is_bad_outcome(base_resp: &Value) -> bool {
+    base_resp.get("status_code").and_then(Value::as_i64).is_some_and(|status| status != 0)
+}
+
+/// `error: {}` and `error: ""` stand in chunks of servers that are fine.
+fn tells(error: &Value) -> bool {
+    match error {
         Value::Null | Value::Bool(false) => false,
         Value::String(text) => !text.is_empty(),
         Value::Object(fields) => !fields.is_empty(),
         _ => true,
-    });
-    told || event == "error" || chunk.object.as_str() == "error"
+    }
 }

@@ -21,10 +21,8 @@ pub fn encode(request: &Request, target: &Target) -> Encoded {
     let mut body = Body(Vec::with_capacity(16));
     body.set("model", json!(model));
     if !request.tools.is_empty() {
-        let is_moonshot = is_family(&model, "kimi") || is_family(&model, "moonshot");
-        let dialect = if is_moonshot { Dialect::Moonshot } else { Dialect::Whole };
         let patterns = !request.concedes(Concession::SchemaPatterns);
-        let tools = Tools { tools: &request.tools, dialect, patterns };
+        let tools = Tools { tools: &request.tools, dialect: dialect(target, &model), patterns };
         body.put("tools", Field::Tools(tools));
     }
     body.put("messages", Field::Messages(Messages { messages: &request.messages, rules: &rules }));
@@ -42,6 +40,17 @@ pub fn encode(request: &Request, target: &Target) -> Encoded {
         headers: headers(request, target, &model),
         auth: AuthHeader::Bearer,
         body: body.bytes(),
+    }
+}
+
+/// How much of JSON Schema is understood behind this target. Routes pass schemas on, so the model's family counts too.
+fn dialect(target: &Target, model: &str) -> Dialect {
+    if is_family(model, "kimi") || is_family(model, "moonshot") {
+        Dialect::Moonshot
+    } else if target.provider.has(Quirk::GoogleSchemas) || is_family(model, "gemini") {
+        Dialect::Gemini
+    } else {
+        Dialect::Whole
     }
 }
 

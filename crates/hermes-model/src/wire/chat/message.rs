@@ -4,12 +4,12 @@
 //! receiver asked for it. What is written depends on the message and on [`Rules`] that hold for the whole request, never
 //! on the place of the message.
 
+use super::{OPAQUE, STATE};
 use crate::provider::Quirk;
 use crate::provider::names::is_family;
 use crate::wire::Target;
 use hermes_types::{
-    Arguments, Assistant, CallId, Concession, Content, Message, Object, Part, PartView, Plain, Request, ToolCall,
-    ToolResult,
+    Assistant, CallId, Concession, Content, Message, Object, Part, PartView, Plain, Request, ToolCall, ToolResult,
 };
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Value, json};
@@ -38,6 +38,7 @@ pub(super) struct Rules {
     system_role: &'static str,
     signatures: Signatures,
     details: bool,
+    opaque: bool,
     echo: bool,
     images: bool,
     list_results: bool,
@@ -51,6 +52,15 @@ enum Signatures {
     Keep,
     /// A call without one is refused.
     Demand,
+    /// The same, but those at hand were refused too.
+    Replace,
+}
+
+impl Signatures {
+    /// What came with a message or a call is sent back as it is.
+    fn go_back(self) -> bool {
+        matches!(self, Self::Keep | Self::Demand)
+    }
 }
 
 impl Rules {
@@ -60,15 +70,24 @@ impl Rules {
         let echo = provider.has(Quirk::EchoReasoning)
             || ECHO_HOSTS.iter().any(|host| target.host_is(host))
             || (!provider.has(Quirk::StrictMessages) && ECHO_FAMILIES.iter().any(|family| name.contains(family)));
+        let refused = request.concedes(Concession::Signatures);
         let signatures = match () {
             () if !name.contains("gemini") && !name.contains("gemma") => Signatures::Drop,
-            () if provider.has(Quirk::ThoughtSignatures) && demands_signatures(&name) => Signatures::Demand,
+            () if provider.has(Quirk::ThoughtSignatures) && demands_signatures(&name) => {
+                if refused {
+                    Signatures::Replace
+                } else {
+                    Signatures::Demand
+                }
+            }
+            () if refused => Signatures::Drop,
             () => Signatures::Keep,
         };
         Self {
             system_role: if name.contains("gpt-5") || name.contains("codex") { "developer" } else { "system" },
             signatures,
-            details: provider.has(Quirk::TakesReasoningDetails) && !request.concedes(Concession::Signatures),
+            details: provider.has(Quirk::TakesReasoningDetails) && !refused,
+            opaque: provider.has(Quirk::TakesReasoningOpaque) && !refused,
             echo,
             images: !request.concedes(Concession::Images),
             list_results: !provider.has(Quirk::TextToolResults) && !request.concedes(Concession::ToolResultParts),
@@ -134,6 +153,7 @@ impl WireMessage<'_> {
         {
             map.serialize_entry("reasoning_details", details)?;
         }
+        self.sealed(map, message)?;
         if !message.tool_calls.is_empty() {
             let calls: Vec<WireCall<'_>> = message
                 .tool_calls
@@ -144,6 +164,20 @@ impl WireMessage<'_> {
             map.serialize_entry("tool_calls", &calls)?;
         }
         extras(map, &message.extra)
+    }
+
+    /// State of the message as a whole that goes back to the vendor it came from.
+    fn sealed<M: SerializeMap>(&self, map: &mut M, message: &Assistant) -> Result<(), M::Error> {
+        if let Some(seal) = message.extra.get(OPAQUE).filter(|_| self.rules.opaque) {
+            if let Some(text) = &message.reasoning {
+                map.serialize_entry("reasoning_text", text)?;
+            }
+            map.serialize_entry(OPAQUE, seal)?;
+        }
+        match message.extra.get(STATE) {
+            Some(state) if self.rules.signatures.go_back() => map.serialize_entry(STATE, state),
+            _ => Ok(()),
+        }
     }
 
     fn result<M: SerializeMap>(&self, map: &mut M, result: &ToolResult) -> Result<(), M::Error> {
@@ -272,27 +306,15 @@ impl Serialize for WireCall<'_> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("id", &self.rules.call_id(self.call.pairing_id()))?;
         map.serialize_entry("type", &self.call.kind)?;
-        let function = Function { name: &function.name, arguments: stable_arguments(&function.arguments) };
+        let function = Function { name: &function.name, arguments: function.arguments.canonical() };
         map.serialize_entry("function", &function)?;
         match (&self.call.extra_content, self.rules.signatures) {
-            (_, Signatures::Drop) => {}
-            (Some(state), _) => map.serialize_entry("extra_content", state)?,
-            (None, Signatures::Demand) if self.opens => {
-                map.serialize_entry("extra_content", &json!({"google": {"thought_signature": FOREIGN_CALL}}))?;
+            (Some(state), signatures) if signatures.go_back() => map.serialize_entry(STATE, state)?,
+            (_, Signatures::Demand | Signatures::Replace) if self.opens => {
+                map.serialize_entry(STATE, &json!({"google": {"thought_signature": FOREIGN_CALL}}))?;
             }
-            (None, _) => {}
+            _ => {}
         }
         map.end()
-    }
-}
-
-/// Arguments as strict JSON with sorted keys. Servers parse them, so what was mended for us is mended for them.
-fn stable_arguments(arguments: &Arguments) -> Cow<'_, str> {
-    match arguments.canonical() {
-        Cow::Borrowed(raw) => match arguments.parse() {
-            Ok(object) => Cow::Owned(Arguments::from(Value::Object(object).to_string()).canonical().into_owned()),
-            Err(_) => Cow::Borrowed(raw),
-        },
-        canonical => canonical,
     }
 }

@@ -20,6 +20,10 @@ mod usage;
 #[cfg(test)]
 mod tests;
 
-pub use calls::{CallAssembler, CallPiece, Calls};
+/// Copilot's sealed reasoning; kept beside the fields of a message under the vendor's own name.
+const OPAQUE: &str = "reasoning_opaque";
+/// Google's state of a call, or of a message without calls, such as the signature of the thoughts behind it.
+const STATE: &str = "extra_content";
+
 pub use decode::ChatDecoder;
 pub use encode::encode;

@@ -4,6 +4,7 @@
 //! rather than guessed; a vendor that refuses one anyway is asked again without it.
 
 use crate::provider::ReasoningStyle;
+use crate::provider::effort::openai_effort;
 use crate::provider::names::{bare, is_adaptive_claude, is_family};
 use hermes_types::{Effort, Object, Reasoning};
 use serde_json::{Value, json};
@@ -28,14 +29,16 @@ type Fields = Vec<(&'static str, Value)>;
 pub(super) fn fields(style: ReasoningStyle, wanted: Option<Reasoning>, model: &str) -> Fields {
     match style {
         ReasoningStyle::Unsupported => Vec::new(),
-        ReasoningStyle::Effort => effort_family(model, wanted).map(effort).into_iter().collect(),
+        ReasoningStyle::Effort => {
+            wanted.and_then(|wanted| openai_effort(model, wanted)).map(effort).into_iter().collect()
+        }
         ReasoningStyle::OpenRouter => openrouter(wanted, model),
         ReasoningStyle::AiGateway if is_routed_reasoner(model) => vec![("reasoning", switch(wanted))],
         ReasoningStyle::AiGateway => Vec::new(),
         ReasoningStyle::Nous if wanted == Some(Reasoning::Off) => Vec::new(),
         ReasoningStyle::Nous => vec![("reasoning", switch(wanted))],
         ReasoningStyle::Copilot => {
-            let word = effort_family(model, wanted).filter(|word| *word != "none");
+            let word = wanted.and_then(|wanted| openai_effort(model, wanted)).filter(|word| *word != "none");
             word.map(|word| ("reasoning", json!({"effort": word}))).into_iter().collect()
         }
         ReasoningStyle::DeepSeek => deepseek(wanted, model),
@@ -80,20 +83,6 @@ fn low_to_high(level: Effort) -> &'static str {
 /// The same with `max` above `high`.
 fn low_to_max(level: Effort) -> &'static str {
     if level > Effort::High { "max" } else { low_to_high(level) }
-}
-
-/// OpenAI's own words, for the families that take them. None of the older ones can be switched off.
-fn effort_family(model: &str, wanted: Option<Reasoning>) -> Option<&'static str> {
-    let newer = is_family(model, "gpt-5");
-    let older = ["gpt-oss", "o1", "o3", "o4"].iter().any(|family| is_family(model, family));
-    match wanted? {
-        _ if !newer && !older => None,
-        Reasoning::On => None,
-        Reasoning::Off => Some(if newer { "none" } else { "low" }),
-        Reasoning::Effort(Effort::Minimal) if newer => Some("minimal"),
-        Reasoning::Effort(Effort::XHigh | Effort::Max | Effort::Ultra) if newer => Some("xhigh"),
-        Reasoning::Effort(level) => Some(low_to_high(level)),
-    }
 }
 
 fn is_routed_reasoner(model: &str) -> bool {
@@ -264,6 +253,8 @@ mod tests {
             (S::Effort, "", "gpt-5.4", json!({})),
             (S::Effort, "max", "gpt-5.4", json!({"reasoning_effort": "xhigh"})),
             (S::Effort, "none", "gpt-5.4", json!({"reasoning_effort": "none"})),
+            (S::Effort, "minimal", "gpt-5.4", json!({"reasoning_effort": "low"})),
+            (S::Effort, "off", "gpt-5", json!({"reasoning_effort": "low"})),
             (S::Effort, "minimal", "openai/gpt-oss-120b", json!({"reasoning_effort": "low"})),
             (S::Effort, "high", "llama-3.3-70b-versatile", json!({})),
             (S::OpenRouter, "", "z-ai/glm-5.2", json!({})),

@@ -116,6 +116,7 @@ const CODES: &[(FaultKind, &[&str])] = &[
         &[
             "insufficient_quota",
             "insufficient_balance",
+            "insufficient_balance_error",
             "insufficient_credits",
             "insufficient_user_quota",
             "exceeded_current_quota_error",
@@ -273,6 +274,8 @@ const PHRASES: &[(&[u16], FaultKind, &[&str])] = &[
     (REFUSAL, K::Refused(Concession::Images), &["mmproj"]),
 
     (REFUSAL, K::Refused(Concession::MaxTokens), &["max_completion_tokens", "is too large"]),
+    (REFUSAL, K::Refused(Concession::MaxTokens), &["in the completion"]),
+    (REFUSAL, K::Refused(Concession::MaxTokens), &["for the completion"]),
     (TOO_LONG, K::ContextOverflow, &["context length"]),
     (TOO_LONG, K::ContextOverflow, &["context window"]),
     (TOO_LONG, K::ContextOverflow, &["context size"]),
@@ -344,6 +347,7 @@ const PHRASES: &[(&[u16], FaultKind, &[&str])] = &[
     (UNPAID, K::Billing, &["insufficient", "credit"]),
     (UNPAID, K::Billing, &["insufficient", "fund"]),
     (UNPAID, K::Billing, &["insufficient", "balance"]),
+    (&[500], K::Billing, &["insufficient balance"]),
     (UNPAID, K::Billing, &["can only afford"]),
     (UNPAID, K::Billing, &["payment required"]),
     (UNPAID, K::Billing, &["out of funds"]),

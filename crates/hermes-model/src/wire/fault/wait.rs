@@ -14,11 +14,6 @@ pub(super) enum Wait {
     Until(SystemTime),
 }
 
-/// How long the headers ask us to wait, at most ten minutes.
-pub fn retry_after(headers: &[(String, String)], now: SystemTime) -> Option<Duration> {
-    in_headers(headers)?.from(Some(now))
-}
-
 impl Wait {
     /// The span from `now`; a point in time needs to know it.
     pub(super) fn from(self, now: Option<SystemTime>) -> Option<Duration> {
@@ -203,6 +198,10 @@ mod tests {
 
     fn headers(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
         pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+    }
+
+    fn retry_after(headers: &[(String, String)], now: SystemTime) -> Option<Duration> {
+        in_headers(headers)?.from(Some(now))
     }
 
     #[test]

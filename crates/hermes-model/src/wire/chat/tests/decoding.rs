@@ -131,7 +131,7 @@ fn odd_shapes_of_calls_are_understood() {
 fn odd_shapes_of_chunks_are_understood() {
     let events = [
         json!({"choices": null, "usage": {}}),
-        json!({"choices": [], "usage": null, "error": null}),
+        json!({"choices": [], "usage": null, "error": null, "base_resp": {"status_code": 0, "status_msg": ""}}),
         json!({"choices": [{"index": 0, "delta": null, "finish_reason": ""}]}),
         json!({"choices": [{"index": 1, "delta": {"content": "another choice"}}, {"index": 0, "delta": {"content": "a"}}]}),
         json!({"choices": [{"delta": {"content": "b", "tool_calls": null, "refusal": null}}], "error": {}}),
@@ -144,11 +144,7 @@ fn odd_shapes_of_chunks_are_understood() {
         json!({"choices": [{"delta": {}, "finish_reason": 1}]}),
     ];
     let (_, decoded) = decode(&events);
-    let message = Assistant {
-        reasoning: Some("hm".into()),
-        reasoning_content: Some("hm".into()),
-        ..answer("abc", StopReason::Other("1".into()))
-    };
+    let message = Assistant { reasoning: Some("hm".into()), ..answer("abc", StopReason::Other("1".into())) };
     let usage = Some(Usage { input: 4, output: 2, ..Usage::default() });
     assert_eq!(decoded, Reply { message, usage, ..Reply::default() });
 }
@@ -160,12 +156,20 @@ fn a_whole_object_is_a_stream_of_one() {
         "usage": {"prompt_tokens": 1, "completion_tokens": 1}});
     let (deltas, decoded) = decode(&[whole]);
     assert_eq!(deltas, [Delta::Reasoning("short".into()), text("Hi.")]);
-    let message = Assistant {
-        reasoning: Some("short".into()),
-        reasoning_content: Some("short".into()),
-        ..answer("Hi.", StopReason::Stop)
-    };
+    let message = Assistant { reasoning: Some("short".into()), ..answer("Hi.", StopReason::Stop) };
     assert_eq!((decoded.message, decoded.cut_off), (message, false));
+}
+
+#[test]
+fn calls_of_a_whole_message_are_told_apart_by_their_places() {
+    let called =
+        |name: &str, arguments: &str| json!({"type": "function", "function": {"name": name, "arguments": arguments}});
+    let whole = json!({"choices": [{"finish_reason": "tool_calls", "message": {"content": null,
+        "tool_calls": [called("now", ""), called("now", ""), called("read", r#"{"p":1}"#)]}}]});
+    let (_, decoded) = decode(&[whole]);
+    let call =
+        |name: &str, arguments: &str, at| ToolCall::new(CallId::deterministic(name, arguments, at), name, arguments);
+    assert_eq!(decoded.message.tool_calls, [call("now", "", 0), call("now", "", 1), call("read", r#"{"p":1}"#, 2)]);
 }
 
 #[test]
@@ -194,6 +198,51 @@ fn reasoning_is_read_from_every_field_once() {
         reasoning: Some("ab".into()),
         reasoning_content: Some("ab".into()),
         reasoning_details: Some(vec![details]),
+        ..answer("c", StopReason::Stop)
+    };
+    assert_eq!(decoded, reply(message));
+}
+
+#[test]
+fn half_a_surrogate_pair_costs_one_character_wherever_it_stands() {
+    let events = [
+        r#"{"choices":[{"delta":{"reasoning_details":[{"type":"reasoning.text","text":"x\ud83d","signature":"s"}]}}]}"#,
+        r#"{"choices":[{"delta":{"tool_calls":[{"id":"a","function":{"name":"f","arguments":"{}"},"extra_content":{"k":"\ude00"}}]}}]}"#,
+        r#"{"choices":[{"finish_reason":"tool_calls"}]}"#,
+    ];
+    let (_, decoded) = decode_text(&events.map(str::to_owned), End::Whole);
+    let message = decoded.expect("a reply").message;
+    let details = json!({"type": "reasoning.text", "text": "x\u{fffd}", "signature": "s"});
+    assert_eq!(message.reasoning_details, Some(vec![details]));
+    assert_eq!(message.tool_calls.first().and_then(|call| call.extra_content.clone()), Some(json!({"k": "\u{fffd}"})));
+    let broken = r#"{"error":{"code":429,"message":"slow \ud83d down"}}"#.to_owned();
+    assert_eq!(decode_text(&[broken], End::Whole).1.expect_err("a fault").kind, FaultKind::RateLimit);
+}
+
+#[test]
+fn words_an_aggregator_relays_are_not_the_providers_own() {
+    let kept = |field: &str| {
+        let (_, decoded) = decode(&[says(json!({field: "hm"})), says(json!({"content": "c"})), ends("stop")]);
+        (decoded.message.reasoning, decoded.message.reasoning_content)
+    };
+    assert_eq!(kept("reasoning"), (Some("hm".into()), None));
+    assert_eq!(kept("reasoning_content"), (Some("hm".into()), Some("hm".into())));
+}
+
+#[test]
+fn what_a_vendor_wants_back_sealed_is_kept_with_the_message() {
+    let events = [
+        says(json!({"reasoning_text": "hm", "reasoning_opaque": "s1"})),
+        says(json!({"content": "c", "extra_content": {"google": {"thought_signature": "sig"}}})),
+        says(json!({"reasoning_opaque": "s2", "extra_content": {"google": {"thought": true}}})),
+        ends("stop"),
+    ];
+    let (deltas, decoded) = decode(&events);
+    assert_eq!(deltas, [Delta::Reasoning("hm".into()), text("c"), Delta::Alive, Delta::Alive]);
+    let kept = json!({"reasoning_opaque": "s2", "extra_content": {"google": {"thought_signature": "sig"}}});
+    let message = Assistant {
+        reasoning: Some("hm".into()),
+        extra: kept.as_object().cloned().expect("an object"),
         ..answer("c", StopReason::Stop)
     };
     assert_eq!(decoded, reply(message));
@@ -260,6 +309,22 @@ fn every_ending_has_one_honest_name() {
         ("half a call, no reason", vec![begun.clone()], StopReason::Length, true, &["write"], 0),
         ("half a call, a reason", vec![begun, ends("tool_calls")], StopReason::Length, false, &["write"], 0),
         ("a call before its arguments", vec![bare.clone(), ends("length")], StopReason::Length, false, &["write"], 0),
+        (
+            "a call before its arguments, filtered",
+            vec![bare.clone(), ends("content_filter")],
+            StopReason::ContentFilter,
+            false,
+            &["write"],
+            0,
+        ),
+        (
+            "a call before its arguments, an unknown end",
+            vec![bare.clone(), ends("gone")],
+            StopReason::Length,
+            false,
+            &["write"],
+            0,
+        ),
         ("a call without arguments", vec![bare, ends("tool_calls")], StopReason::ToolCalls, false, &none, 1),
         ("a whole call, no reason", vec![done.clone()], StopReason::Length, true, &none, 1),
         ("an old word for it", vec![done, ends("function_call")], StopReason::ToolCalls, false, &none, 1),
@@ -269,6 +334,20 @@ fn every_ending_has_one_honest_name() {
         let seen = (decoded.stop_reason(), decoded.cut_off, decoded.tool_calls().len());
         assert_eq!(seen, (finish, cut_off, calls), "{story}");
         assert_eq!(decoded.dropped, dropped, "{story}");
+    }
+}
+
+#[test]
+fn vendors_have_their_own_words_for_the_end() {
+    let table = [
+        ("STOP", StopReason::Stop),
+        ("Max_Tokens", StopReason::Length),
+        ("model_context_window_exceeded", StopReason::Length),
+        ("sensitive", StopReason::ContentFilter),
+        ("SAFETY", StopReason::ContentFilter),
+    ];
+    for (word, expected) in table {
+        assert_eq!(decode(&[says(json!({"content": "Hi"})), ends(word)]).1, reply(answer("Hi", expected)), "{word}");
     }
 }
 
@@ -336,7 +415,22 @@ fn errors_inside_the_stream_are_faults() {
             None,
             "old style",
         ),
+        (
+            json!({"choices": [{"delta": {"content": ""}, "finish_reason": "error",
+                "error": {"code": 429, "message": "Provider returned error"}}]}),
+            FaultKind::UpstreamRateLimit,
+            Some(429),
+            "Provider returned error",
+        ),
+        (
+            json!({"choices": null, "base_resp": {"status_code": 1008, "status_msg": "insufficient balance"}}),
+            FaultKind::Billing,
+            None,
+            "insufficient balance",
+        ),
         (ends("error"), FaultKind::ServerError, None, "broke off"),
+        (ends("network_error"), FaultKind::ServerError, None, "its own network failed"),
+        (ends("insufficient_system_resource"), FaultKind::Overloaded, None, "its machines are full"),
     ];
     for (event, kind, status, words) in table {
         let events = [says(json!({"content": "Hi"})).to_string(), event.to_string()];
@@ -344,9 +438,15 @@ fn errors_inside_the_stream_are_faults() {
         assert_eq!((fault.kind, fault.status), (kind, status), "{event}");
         assert!(fault.message.contains(words), "{fault}");
     }
-    let mut decoder = ChatDecoder::default();
-    let named = decoder.event(sse::Event { name: "error", data: r#"{"message":"m"}"# }, &mut Vec::new());
-    assert_eq!(named.expect_err("a fault").kind, FaultKind::Unknown);
+    let named = |data: &str| {
+        let mut decoder = ChatDecoder::default();
+        decoder.event(sse::Event { name: "error", data }, &mut Vec::new()).expect_err("a fault")
+    };
+    assert_eq!(named(r#"{"message":"m"}"#).kind, FaultKind::Unknown);
+    let llama =
+        r#"{"code":400,"message":"the request exceeds the available context size","type":"exceed_context_size_error"}"#;
+    assert_eq!(named(llama).kind, FaultKind::ContextOverflow);
+    assert_eq!(named("out of memory").message, "out of memory");
 }
 
 fn any_json() -> impl Strategy<Value = Value> {

@@ -124,6 +124,13 @@ fn signatures_of_thoughts_go_back_to_the_family_that_signed() {
     let dummy = json!({"google": {"thought_signature": "skip_thought_signature_validator"}});
     assert_eq!(state("gemini", "gemini-3.5-flash", foreign()), dummy);
     assert_eq!(state("gemini", "gemini-2.5-flash", foreign()), Value::Null);
+    let refused = |id: &str, model: &str| {
+        let mut request = Request::new(model, [laden()]);
+        request.concessions.insert(Concession::Signatures);
+        message(&request, id, 0)["tool_calls"][0]["extra_content"].clone()
+    };
+    assert_eq!(refused("gemini", "gemini-3.5-flash"), dummy, "a signature that was refused is not sent again");
+    assert_eq!(refused("openrouter", "google/gemini-3.5-flash"), Value::Null);
     let second = message(&Request::new("gemini-3.5-flash", [foreign()]), "gemini", 0)["tool_calls"][1].clone();
     assert_eq!(second.get("extra_content"), None, "only the first call of a step is signed");
 }
@@ -135,11 +142,33 @@ fn details_go_only_to_aggregators_and_only_in_their_own_shape() {
         message(&Request::new("m", [assistant]), id, 0).get("reasoning_details").cloned()
     };
     let portable = json!([{"type": "reasoning.encrypted", "data": "d"}]);
-    for id in ["openrouter", "nous", "ai-gateway", "kilocode"] {
+    for id in ["openrouter", "nous", "ai-gateway", "kilocode", "minimax"] {
         assert_eq!(sent(id, portable.clone()), Some(portable.clone()), "{id}");
     }
     assert_eq!(sent("deepseek", portable), None);
     assert_eq!(sent("openrouter", json!([{"type": "thinking", "thinking": "t", "signature": "s"}])), None);
+}
+
+#[test]
+fn sealed_state_of_a_message_goes_back_to_its_vendor_only() {
+    let sent = |id: &str, model: &str, concessions: &[Concession]| {
+        let sealed = stored(json!({"role": "assistant", "content": "x", "reasoning": "hm", "reasoning_opaque": "seal",
+            "extra_content": {"google": {"thought_signature": "sig"}}}));
+        let mut request = Request::new(model, [sealed]);
+        request.concessions = concessions.iter().copied().collect();
+        message(&request, id, 0)
+    };
+    let plain = json!({"role": "assistant", "content": "x"});
+    assert_eq!(
+        sent("copilot", "gpt-4.1", &[]),
+        json!({"role": "assistant", "content": "x", "reasoning_text": "hm", "reasoning_opaque": "seal"})
+    );
+    assert_eq!(sent("copilot", "gpt-4.1", &[Concession::Signatures]), plain);
+    assert_eq!(
+        sent("gemini", "gemini-3.5-flash", &[]),
+        json!({"role": "assistant", "content": "x", "extra_content": {"google": {"thought_signature": "sig"}}})
+    );
+    assert_eq!(sent("openrouter", "openai/gpt-5.4", &[]), plain);
 }
 
 #[test]
@@ -193,7 +222,9 @@ fn the_output_cap_has_the_right_name_and_size() {
         ("deepseek", "deepseek-chat", None, None),
         ("kimi", "kimi-k2.5", None, Some(("max_tokens", 32_000))),
         ("nvidia", "m", None, Some(("max_tokens", 16_384))),
-        ("custom", "m", None, Some(("max_tokens", 65_536))),
+        ("custom", "m", None, None),
+        ("custom", "m", Some(7), Some(("max_tokens", 7))),
+        ("ollama", "qwen3:32b", None, None),
         ("openrouter", "anthropic/claude-sonnet-4.5", None, Some(("max_tokens", 64_000))),
         ("opencode-go", "mimo-v2.5-pro", None, Some(("max_tokens", 131_072))),
         ("vllm", "Qwen/Qwen3-8B", None, None),
@@ -345,6 +376,76 @@ fn kimi_gets_no_temperature_and_schemas_in_its_own_flavour() {
 }
 
 #[test]
+fn gemini_gets_schemas_in_googles_subset() {
+    let given = json!({
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "type": "object",
+        "additionalProperties": false,
+        "required": ["a", "gone"],
+        "properties": {
+            "a": {"type": ["integer", "null"], "enum": [1, 2, null], "exclusiveMinimum": 0},
+            "b": {"const": "only"},
+            "c": {"oneOf": [{"type": "string"}, {"type": "array", "items": {"$ref": "#/$defs/link"}}, {"type": "null"}]},
+            "d": {"anyOf": [{"type": "string", "format": "date-time"}, {"type": "null"}], "description": "maybe"},
+            "e": {"type": "object", "required": ["z"], "default": {"const": 1}},
+            "const": {"type": "string", "enum": ["x", "y"], "minLength": 1, "examples": ["x"]},
+            "f": {"const": 5}
+        },
+        "$defs": {"link": {"$ref": "#/$defs/text"}, "text": {"type": "string", "maxLength": 9}}
+    });
+    let expected = json!({
+        "type": "object",
+        "required": ["a"],
+        "properties": {
+            "a": {"type": "integer", "nullable": true},
+            "b": {"enum": ["only"], "type": "string"},
+            "c": {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string", "maxLength": 9}}],
+                "nullable": true},
+            "d": {"description": "maybe", "nullable": true, "type": "string", "format": "date-time"},
+            "e": {"type": "object", "default": {"const": 1}},
+            "const": {"type": "string", "enum": ["x", "y"], "minLength": 1},
+            "f": {"type": "number"}
+        }
+    });
+    let sent = |id: &str, model: &str| {
+        let mut request = asks(model);
+        request.tools = [tool("f", given.clone())].into();
+        body(&request, &target(id))["tools"][0]["function"]["parameters"].clone()
+    };
+    assert_eq!(sent("gemini", "gemini-3.5-flash"), expected);
+    assert_eq!(sent("gemini", "gemma-4-27b"), expected, "whatever Google serves");
+    assert_eq!(sent("openrouter", "google/gemini-3.5-flash"), expected, "on any route");
+    assert_eq!(sent("openrouter", "z-ai/glm-5"), given);
+}
+
+#[test]
+fn references_end_for_a_receiver_that_follows_none() {
+    let nested = json!({
+        "type": "object",
+        "properties": {
+            "at": {"allOf": [{"$ref": "#/$defs/place"}], "description": "where"},
+            "tree": {"$ref": "#/$defs/tree"},
+            "lost": {"$ref": "https://x.test/elsewhere"}
+        },
+        "$defs": {
+            "place": {"type": "object", "properties": {"x": {"type": "number"}}, "required": ["x"]},
+            "tree": {"type": "object", "properties": {"l": {"$ref": "#/$defs/tree"}, "r": {"$ref": "#/$defs/tree"}}}
+        }
+    });
+    let mut request = asks("gemini-3.5-flash");
+    request.tools = [tool("f", nested)].into();
+    let sent = body(&request, &target("gemini"))["tools"][0]["function"]["parameters"].clone();
+    assert_eq!(
+        sent["properties"]["at"],
+        json!({"description": "where", "type": "object", "properties": {"x": {"type": "number"}}, "required": ["x"]})
+    );
+    assert_eq!(sent["properties"]["lost"], json!({"type": "object"}));
+    let branch = |depth: usize| format!("/properties/tree{}", "/properties/l".repeat(depth));
+    assert_eq!(sent.pointer(&branch(5)), Some(&json!({"type": "object"})), "the tree ends somewhere");
+    assert!(!sent.to_string().contains("$ref"), "{sent}");
+}
+
+#[test]
 fn ids_that_mistral_refuses_are_shortened_alike_on_both_sides() {
     let call = CallId::new("call_424c07b15d61");
     let assistant = Assistant { tool_calls: vec![ToolCall::new(call.clone(), "f", "{}")], ..Assistant::default() };
@@ -393,8 +494,9 @@ fn messages_of_other_protocols_become_chat_messages() {
 fn the_persons_own_fields_win() {
     let mut target = target("custom");
     target.extra_body = json!({"max_tokens": 5, "options": {"num_ctx": 8192}}).as_object().cloned().expect("an object");
+    let request = Request { max_output_tokens: Some(9), ..asks("m") };
     assert_eq!(
-        String::from_utf8(encode(&asks("m"), &target).body).expect("UTF-8"),
+        String::from_utf8(encode(&request, &target).body).expect("UTF-8"),
         concat!(
             r#"{"model":"m","messages":[{"role":"user","content":"hi"}],"max_tokens":5,"stream":true,"#,
             r#""stream_options":{"include_usage":true},"options":{"num_ctx":8192}}"#
