@@ -241,7 +241,6 @@ fn repeated_events_change_nothing() {
             list.extend([wrote(0, "late"), argued(1, "{}")]);
             list.extend([start(1, &call_block("t1", "read")), argued(1, "{\"path\":\"x\"}"), stop(1)]);
             list.push(json!({"type": "content_block_delta", "index": 1, "delta": {"type": "new_delta", "x": 1}}));
-            list.push(argued(77, "{}"));
         }
         list.push(end("tool_use"));
         decode(&events(list), End::Whole)
@@ -263,6 +262,61 @@ fn servers_that_never_count_up_or_never_announce() {
         stop(0),
         start(0, &call_block("t2", "read")),
         argued(0, "{\"n\":2}"),
+#[test]
+fn arguments_nobody_announced_are_those_of_a_lost_call() {
+    let lost = outcome([wrote(0, "a"), argued(77, "{}"), end("tool_use")], End::Whole);
+    assert_eq!(lost, (names(&[]), names(&["(a call without a name)"]), StopReason::Length, false));
+}
+
+#[test]
+fn a_fragment_survives_the_odd_fields_beside_it() {
+    let odd = |index: u64, delta: &str| {
+        ("", format!("{{\"type\":\"content_block_delta\",\"index\":{index},\"delta\":{{{delta}}}}}"))
+    };
+    let mut list = events([start(0, &json!({"type": "thinking"})), start(1, &text_block())]);
+    list.push(odd(0, r#""type":"thinking_delta","thinking":"hm","text":null"#));
+    list.push(odd(0, r#""type":"signature_delta","signature":"s","thinking":7"#));
+    list.push(odd(1, r#""type":"text_delta","text":"half \ud83d","partial_json":null"#));
+    list.extend(events([start(2, &call_block("t", "write"))]));
+    // Nothing is said in these two.
+    list.push(odd(2, r#""type":"input_json_delta""#));
+    list.push(odd(2, r#""type":"input_json_delta","partial_json":null"#));
+    list.push(odd(2, r#""type":"input_json_delta","text":null,"partial_json":"{\"path\":""#));
+    list.push(odd(2, r#""type":"input_json_delta","partial_json":"\"x\ude00\"}""#));
+    list.extend(events([end("tool_use")]));
+    let (deltas, reply) = decode(&list, End::Whole);
+    let reply = reply.expect("a reply");
+    assert_eq!(
+        (reply.text().as_str(), reply.tool_calls()),
+        ("half \u{fffd}", &[ToolCall::new(CallId::new("t"), "write", "{\"path\":\"x\u{fffd}\"}")][..])
+    );
+    assert_eq!(
+        reply.message.reasoning_details,
+        Some(vec![json!({"type": "thinking", "thinking": "hm", "signature": "s"})])
+    );
+    assert!(deltas.contains(&Delta::Reasoning("hm".into())) && deltas.contains(&Delta::Text("half \u{fffd}".into())));
+}
+
+#[test]
+fn a_fragment_that_cannot_be_read_ends_the_answer() {
+    let call = || start(0, &call_block("t", "write"));
+    let delta = |delta: Value| json!({"type": "content_block_delta", "index": 0, "delta": delta});
+    let mut nowhere = argued(0, "{}");
+    nowhere["index"] = json!(-1);
+    let table = [
+        delta(json!({"type": "input_json_delta", "partial_json": {"path": "x"}})),
+        delta(json!({"type": "text_delta", "text": 5})),
+        delta(json!({"type": "thinking_delta", "thinking": ["t"]})),
+        delta(json!({"type": "signature_delta", "signature": false})),
+        delta(json!("{}")),
+        nowhere,
+    ];
+    for event in table {
+        let told = decode(&events([call(), event.clone(), end("tool_use")]), End::Whole).1;
+        assert_eq!(told.map_err(|fault| fault.kind), Err(FaultKind::Malformed), "{event}");
+    }
+}
+
         stop(0),
         wrote(3, "unannounced"),
         start(4, &call_block("t2", "write")),
