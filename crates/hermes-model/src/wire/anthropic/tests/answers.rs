@@ -211,6 +211,17 @@ fn a_call_that_may_be_missing_something_is_named_and_not_made() {
     assert_eq!(before_the_first_argument, (names(&["read"]), names(&["write"]), length.clone(), true));
     let out_of_tokens = cut(vec![open(), stop(1), end("max_tokens")], End::Whole);
     assert_eq!(out_of_tokens, (names(&["read"]), names(&["write"]), length.clone(), false));
+    let refused = cut(vec![open(), stop(1), end("refusal")], End::Whole);
+    assert_eq!(refused, (names(&["read"]), names(&["write"]), StopReason::ContentFilter, false));
+    for word in ["stop_sequence", "pause_turn", "a word of next year"] {
+        let stopped = cut(vec![open(), stop(1), end(word)], End::Whole);
+        assert_eq!(stopped, (names(&["read"]), names(&["write"]), length.clone(), false), "{word}");
+    }
+    let never_closed = cut(vec![open(), end("end_turn")], End::Whole);
+    assert_eq!(never_closed, (names(&["read"]), names(&["write"]), length.clone(), false));
+    // Whoever closes the block and then ends the turn has said all there was to say.
+    let ended_at_will = cut(vec![open(), stop(1), end("end_turn")], End::Whole);
+    assert_eq!(ended_at_will, (names(&["read", "write"]), names(&[]), StopReason::ToolCalls, false));
     let unreadable = cut(vec![open(), argued(1, "{\"a\": 1} {\"b\""), stop(1), end("tool_use")], End::Whole);
     assert_eq!(unreadable, (names(&["read"]), names(&["write"]), length.clone(), false));
     let whole_but_for_the_end = cut(vec![open(), argued(1, "{\"path\": \"y\"}")], End::Cut);
@@ -251,17 +262,6 @@ fn repeated_events_change_nothing() {
     assert_eq!((started(&noisy_deltas), started(&plain_deltas)), (1, 1));
 }
 
-#[test]
-fn servers_that_never_count_up_or_never_announce() {
-    let reply = reply([
-        start(0, &text_block()),
-        wrote(0, "a"),
-        stop(0),
-        start(0, &call_block("t1", "read")),
-        argued(0, "{\"n\":1}"),
-        stop(0),
-        start(0, &call_block("t2", "read")),
-        argued(0, "{\"n\":2}"),
 #[test]
 fn arguments_nobody_announced_are_those_of_a_lost_call() {
     let lost = outcome([wrote(0, "a"), argued(77, "{}"), end("tool_use")], End::Whole);
@@ -317,6 +317,17 @@ fn a_fragment_that_cannot_be_read_ends_the_answer() {
     }
 }
 
+#[test]
+fn servers_that_never_count_up_or_never_announce() {
+    let reply = reply([
+        start(0, &text_block()),
+        wrote(0, "a"),
+        stop(0),
+        start(0, &call_block("t1", "read")),
+        argued(0, "{\"n\":1}"),
+        stop(0),
+        start(0, &call_block("t2", "read")),
+        argued(0, "{\"n\":2}"),
         stop(0),
         wrote(3, "unannounced"),
         start(4, &call_block("t2", "write")),
