@@ -84,6 +84,9 @@ impl Serialize for Foreign<'_> {
     }
 }
 
+/// Stands for an assistant turn that says nothing, because the protocol wants every turn to say something.
+pub(super) const EMPTY: &str = "(empty)";
+
 /// Block types that mean something only where the protocol puts them; as a part of a user message they are refused.
 const MISPLACED: [&str; 4] = ["tool_use", "tool_result", "thinking", "redacted_thinking"];
 
@@ -115,14 +118,6 @@ impl<'a> Block<'a> {
     pub(super) fn foreign(part: &'a Part) -> Option<Self> {
         let usable = !kind(&part.0).is_empty() && !MISPLACED.contains(&kind(&part.0));
         usable.then(|| Self::Foreign(Foreign { part: &part.0, cache_control: marker(&part.0) }))
-    }
-
-    pub(super) fn is_image(&self) -> bool {
-        match self {
-            Self::Image { .. } => true,
-            Self::Foreign(foreign) => kind(foreign.part) == "image",
-            _ => false,
-        }
     }
 
     pub(super) fn is_thinking(&self) -> bool {

@@ -4,6 +4,7 @@ use super::super::{Encoded, Target};
 use super::effort::Thinking;
 use super::endpoint::{self, Extras, Vendor};
 use super::model::{self, Generation};
+use super::thinking::Policy;
 use super::translate::{self, Accepts, Side, Turn};
 use super::{arrange, blocks};
 use crate::provider::Quirk;
@@ -29,7 +30,7 @@ pub fn encode(request: &Request, target: &Target) -> Encoded {
         settings: settings(request, target, vendor, fast),
         tools: tools(request),
         system: translate::system(&request.messages),
-        messages: arrange::conversation(&request.messages, accepts, vendor.thinking()),
+        messages: arrange::conversation(&request.messages, accepts, Policy::of(vendor, &request.model)),
     };
     let extras = Extras { long_context: !request.concedes(Concession::LongContext), fast };
     Encoded {

@@ -1,7 +1,6 @@
 //! Who listens at the other end: the URL, the headers and the place of the credential.
 
 use super::super::{AuthHeader, Login, Target};
-use super::thinking::Policy;
 use crate::provider::Quirk;
 use url::Url;
 
@@ -49,15 +48,6 @@ impl Vendor {
             Some((_, vendor)) => *vendor,
             None if model.contains("kimi") || model.contains("moonshot") => Self::Kimi,
             None => Self::Other,
-        }
-    }
-
-    pub(super) fn thinking(self) -> Policy {
-        match self {
-            Self::Anthropic => Policy::LastTurn,
-            Self::Kimi => Policy::All,
-            Self::DeepSeek => Policy::Unsigned,
-            Self::Azure | Self::Bedrock | Self::MiniMax | Self::Palantir | Self::Other => Policy::Nothing,
         }
     }
 

@@ -3,7 +3,7 @@
 //! Content is always written as a list, also where the protocol would take a string: a cache marker that moves on must
 //! not change the form of the text it leaves behind. No list is ever empty and no text in it is ever blank.
 
-use super::blocks::{Block, Marker, Output, kind, mark, marker};
+use super::blocks::{Block, EMPTY, Marker, Output, kind, mark, marker};
 use hermes_types::{Arguments, Assistant, Content, Message, Object, Part, Plain, ToolCall, ToolResult};
 use serde_json::Value;
 use std::borrow::Cow;
@@ -100,7 +100,7 @@ fn assistant(message: &Assistant, accepts: Accepts) -> Vec<Block<'_>> {
     {
         blocks.insert(0, Block::Thinking { thinking, signature: None });
     }
-    settle(&mut blocks, "(empty)", marker_of(message.content.as_ref(), &message.extra));
+    settle(&mut blocks, EMPTY, marker_of(message.content.as_ref(), &message.extra));
     blocks
 }
 
@@ -229,9 +229,10 @@ fn joined(content: &Content) -> Cow<'_, str> {
     }
 }
 
-/// A message says something and carries its marker, whatever was left out of it.
+/// A message says something and carries its marker, whatever was left out of it. Thinking is not said, and cannot be
+/// marked.
 fn settle<'a>(blocks: &mut Vec<Block<'a>>, placeholder: &'static str, marker: Marker<'a>) {
-    if blocks.is_empty() {
+    if blocks.iter().all(Block::is_thinking) {
         blocks.push(Block::text(placeholder));
     }
     mark(blocks, marker);

@@ -63,26 +63,30 @@ fn a_request_byte_for_byte() {
 #[test]
 fn a_call_without_result_goes_and_takes_the_signature_along() {
     let history = [Message::user("go"), calling_assistant(), tool("call|1", "ok"), Message::user("")];
-    assert_eq!(
-        sent(history, NATIVE),
-        json!([
-            {"role": "user", "content": [text("go")]},
-            {"role": "assistant", "content": [
-                text("t"), {"type": "tool_use", "id": "call_1", "name": "read", "input": {"a": 1}}]},
-            {"role": "user", "content": [
-                {"type": "tool_result", "tool_use_id": "call_1", "content": "ok"}, text("(empty message)")]},
-        ])
-    );
+    let altered = json!([
+        {"role": "user", "content": [text("go")]},
+        {"role": "assistant", "content": [
+            text("t"), {"type": "tool_use", "id": "call_1", "name": "read", "input": {"a": 1}}]},
+        {"role": "user", "content": [
+            {"type": "tool_result", "tool_use_id": "call_1", "content": "ok"}, text("(empty message)")]},
+    ]);
+    assert_eq!(sent(history.clone(), NATIVE), altered);
+    // An older turn reads the same as it did when it was the last.
+    let later = sent(history.into_iter().chain([Message::assistant("done"), Message::user("and?")]), NATIVE);
+    assert_eq!(later.as_array().expect("messages")[..3], altered.as_array().expect("messages")[..]);
 }
 
+/// The program before this one sent thinking for the last turn only, and unsigned thinking there as text. Each turn then
+/// changed its bytes as soon as it was no longer the last, and the prompt cache ended there. Now a turn has one form.
 #[test]
-fn thinking_goes_back_for_the_last_turn_only_and_to_its_author_only() {
+fn signed_thinking_goes_back_from_every_turn_and_unsigned_from_none() {
     let done = read_message(json!({"role": "assistant", "content": "done", "reasoning_content": "u"}));
     let history = [Message::user("go"), calling_assistant(), tool("call|1", "ok"), tool("c2", ""), done];
     let with_last = |last: Value| {
         json!([
             {"role": "user", "content": [text("go")]},
             {"role": "assistant", "content": [
+                {"type": "thinking", "thinking": "t", "signature": "sig"},
                 {"type": "tool_use", "id": "call_1", "name": "read", "input": {"a": 1}},
                 {"type": "tool_use", "id": "c2", "name": "write", "input": {}}]},
             {"role": "user", "content": [
@@ -91,12 +95,14 @@ fn thinking_goes_back_for_the_last_turn_only_and_to_its_author_only() {
             {"role": "assistant", "content": last},
         ])
     };
-    assert_eq!(sent(history.clone(), NATIVE), with_last(json!([text("u"), text("done")])));
-    assert_eq!(sent(history, MINIMAX), with_last(json!([text("done")])));
+    assert_eq!(sent(history.clone(), NATIVE), with_last(json!([text("done")])));
+    // MiniMax asks for the complete message.
+    let complete = json!([{"type": "thinking", "thinking": "u"}, text("done")]);
+    assert_eq!(sent_to("MiniMax-M3", history, MINIMAX), with_last(complete));
 }
 
 #[test]
-fn each_vendor_gets_the_thinking_it_can_read() {
+fn each_model_gets_the_thinking_it_can_read_wherever_it_is_served() {
     let assistant = |details: Value| {
         read_message(json!({"role": "assistant", "content": "a", "reasoning_details": details,
             "cache_control": {"type": "ephemeral"}}))
@@ -109,14 +115,29 @@ fn each_vendor_gets_the_thinking_it_can_read() {
         assistant(json!([signed, unsigned, redacted, {"type": "reasoning.encrypted", "data": "other vendor"}])),
     ];
     let answer = json!({"type": "text", "text": "a", "cache_control": {"type": "ephemeral"}});
+    let of_claude = json!([signed, redacted, answer]);
+    let all = json!([signed, unsigned, redacted, answer]);
+    let proxy = "https://proxy.example/anthropic";
     let table = [
-        (NATIVE, json!([signed, text("u"), redacted, answer])),
-        ("https://api.kimi.com/coding", json!([signed, unsigned, redacted, answer])),
-        ("https://api.deepseek.com/anthropic", json!([unsigned, answer])),
-        ("https://proxy.example/anthropic", json!([answer])),
+        ("claude-opus-4-6", NATIVE, &of_claude),
+        ("a-name-of-next-year", NATIVE, &of_claude),
+        ("claude-opus-4-6", "https://r1.services.ai.azure.com/anthropic", &of_claude),
+        ("my-deployment", "https://r1.services.ai.azure.com/anthropic", &of_claude),
+        ("claude-opus-4-6", "https://x.palantirfoundry.com/a", &of_claude),
+        ("us.anthropic.claude-sonnet-4-5-20250929-v1:0", "https://bedrock-runtime.us-east-1.amazonaws.com", &of_claude),
+        ("claude-sonnet-4-6", "https://opencode.ai/zen", &of_claude),
+        ("anthropic/claude-sonnet-4.6", proxy, &of_claude),
+        ("kimi-k2.5", "https://api.kimi.com/coding", &all),
+        ("moonshotai/kimi-k2.5", proxy, &all),
+        ("MiniMax-M3", MINIMAX, &all),
+        ("minimax-m2.5", "https://opencode.ai/zen/go", &all),
+        ("deepseek-v4-pro", proxy, &json!([unsigned, answer])),
+        // DeepSeek answers to Claude's names, but it is DeepSeek that answers.
+        ("claude-opus-4-6", "https://api.deepseek.com/anthropic", &json!([unsigned, answer])),
+        ("qwen3-max", proxy, &json!([answer])),
     ];
-    for (base, expected) in table {
-        assert_eq!(sent(history.clone(), base)[1]["content"], expected, "{base}");
+    for (model, base, expected) in table {
+        assert_eq!(sent_to(model, history.clone(), base)[1]["content"], *expected, "{model} {base}");
     }
     let mut request = Request::new("claude-opus-4-6", history);
     request.concessions.insert(Concession::Signatures);
@@ -125,17 +146,29 @@ fn each_vendor_gets_the_thinking_it_can_read() {
 
 #[test]
 fn a_turn_of_nothing_but_thinking_still_says_something() {
-    let thought = |content: Value| {
-        read_message(json!({"role": "assistant", "content": content,
-            "reasoning_details": [{"type": "thinking", "thinking": "t", "signature": "x"}]}))
+    let signed = json!({"type": "thinking", "thinking": "t", "signature": "x"});
+    let thought = |details: Value| {
+        read_message(json!({"role": "assistant", "content": null, "reasoning_details": details,
+            "cache_control": {"type": "ephemeral"}}))
     };
-    let history = [Message::user("q"), thought(json!(null)), Message::user("and?"), Message::assistant(" ")];
+    let history = [
+        Message::user("q"),
+        thought(json!([signed])),
+        Message::user("and?"),
+        thought(json!([{"type": "thinking", "thinking": "unsigned"}])),
+        Message::user("well?"),
+        Message::assistant(" "),
+    ];
+    let marked = json!({"type": "text", "text": "(empty)", "cache_control": {"type": "ephemeral"}});
     assert_eq!(
         sent(history, NATIVE),
         json!([
             {"role": "user", "content": [text("q")]},
-            {"role": "assistant", "content": [text("(thinking elided)")]},
+            // The protocol refuses a turn that ends in thinking.
+            {"role": "assistant", "content": [signed, marked]},
             {"role": "user", "content": [text("and?")]},
+            {"role": "assistant", "content": [marked]},
+            {"role": "user", "content": [text("well?")]},
             {"role": "assistant", "content": [text("(empty)")]},
         ])
     );
@@ -247,7 +280,7 @@ fn two_assistant_turns_in_a_row_become_one_and_only_the_first_may_think() {
     assert_eq!(sent(whole, NATIVE)[1]["content"], json!([signed, text("one"), text("two")]));
 
     let lost = [Message::user("q"), first(), thought("two", json!([call_json("lost", "f", "{}")]))];
-    assert_eq!(sent(lost, NATIVE)[1]["content"], json!([text("about one"), text("one"), text("two")]));
+    assert_eq!(sent(lost, NATIVE)[1]["content"], json!([signed, text("one"), text("about two"), text("two")]));
 }
 
 #[test]
@@ -301,7 +334,7 @@ fn screenshot(call: &str) -> Message {
 }
 
 #[test]
-fn only_the_last_three_tool_results_keep_their_images() {
+fn tool_results_keep_their_images_however_old_they_are() {
     let history = [
         Message::user("look"),
         calls(&["a", "b"]),
@@ -312,19 +345,15 @@ fn only_the_last_three_tool_results_keep_their_images() {
         tool("d", "no image"),
         screenshot("e"),
     ];
-    let shown = |id: &str, image: Value| json!({"type": "tool_result", "tool_use_id": id, "content": [text(&format!("screen {id}")), image]});
-    let image =
-        |id: &str| json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": id}});
+    let shown = |id: &str| {
+        json!({"type": "tool_result", "tool_use_id": id, "content": [
+            text(&format!("screen {id}")),
+            {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": id}}]})
+    };
     let wire = sent(history, NATIVE);
-    assert_eq!(wire[2]["content"], json!([shown("a", text("(older image removed)")), shown("b", image("b"))]));
-    assert_eq!(
-        wire[4]["content"],
-        json!([
-            shown("c", image("c")),
-            {"type": "tool_result", "tool_use_id": "d", "content": "no image"},
-            shown("e", image("e")),
-        ])
-    );
+    assert_eq!(wire[2]["content"], json!([shown("a"), shown("b")]));
+    let plain = json!({"type": "tool_result", "tool_use_id": "d", "content": "no image"});
+    assert_eq!(wire[4]["content"], json!([shown("c"), plain, shown("e")]));
 }
 
 #[test]
