@@ -3,7 +3,7 @@
 use super::super::{Encoded, Target};
 use super::effort::Thinking;
 use super::endpoint::{self, Extras, Vendor};
-use super::model::{self, Generation};
+use super::model::{self, Cap, Generation};
 use super::thinking::Policy;
 use super::translate::{self, Accepts, Side, Turn};
 use super::{arrange, blocks};
@@ -82,9 +82,7 @@ impl Serialize for Turn<'_> {
 
 fn settings(request: &Request, target: &Target, vendor: Vendor, fast: bool) -> Object {
     let generation = model::generation(&request.model);
-    let ceiling = model::ceiling(&request.model);
-    let asked = request.max_output_tokens.filter(|tokens| *tokens > 0).or(target.provider.max_tokens);
-    let (thinking, max_tokens) = thinking(request, vendor, generation).fit(asked.unwrap_or(ceiling), ceiling);
+    let (thinking, max_tokens) = thinking(request, vendor, generation).fit(Cap::of(request, target.provider));
 
     let mut settings = Object::new();
     let mut set = |key: &str, value: Value| settings.insert(key.to_owned(), value);

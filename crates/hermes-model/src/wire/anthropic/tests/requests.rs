@@ -479,6 +479,29 @@ fn max_tokens_table() {
     assert_eq!(body(&zero, &native())["max_tokens"], 128_000);
     let kimi = target(&KIMI, "https://api.kimi.com/coding", Login::ApiKey);
     assert_eq!(body(&Request::new("kimi-k2", []), &kimi)["max_tokens"], 32_000);
+    let greedy = Request { max_output_tokens: Some(200_000), ..Request::new("claude-sonnet-4-5", []) };
+    assert_eq!(body(&greedy, &native())["max_tokens"], 64_000);
+    let unknown = Request { max_output_tokens: Some(200_000), ..Request::new("somebody-else", []) };
+    assert_eq!(body(&unknown, &native())["max_tokens"], 200_000);
+}
+
+#[test]
+fn a_refused_cap_gives_way_to_one_that_every_model_takes() {
+    let conceding = |model: &str, asked: Option<u32>, reasoning: Option<Reasoning>| {
+        let mut request = Request { max_output_tokens: asked, reasoning, ..Request::new(model, []) };
+        request.concessions.insert(Concession::MaxTokens);
+        let body = body(&request, &native());
+        (body["max_tokens"].clone(), body["thinking"]["budget_tokens"].clone())
+    };
+    assert_eq!(conceding("somebody-else", None, None), (json!(8_192), Value::Null));
+    assert_eq!(conceding("somebody-else", Some(200_000), None), (json!(8_192), Value::Null));
+    assert_eq!(conceding("claude-sonnet-4-5", None, None), (json!(8_192), Value::Null));
+    assert_eq!(conceding("claude-3-opus", None, None), (json!(4_096), Value::Null));
+    assert_eq!(conceding("claude-opus-4-6", Some(100), None), (json!(100), Value::Null));
+    assert_eq!(
+        conceding("claude-sonnet-4-5", None, Some(Reasoning::Effort(Effort::High))),
+        (json!(8_192), json!(4_096))
+    );
 }
 
 /// The settings that depend on the effort: thinking, effort word, temperature, max_tokens.
@@ -507,6 +530,7 @@ fn effort_table() {
         ("claude-sonnet-4-5", effort(Effort::Minimal), (budget(2_048), no(), json!(1), json!(64_000))),
         ("claude-sonnet-4-5", effort(Effort::Max), (budget(32_000), no(), json!(1), json!(64_000))),
         ("claude-opus-4-1", effort(Effort::XHigh), (budget(27_904), no(), json!(1), json!(32_000))),
+        ("claude-3-opus", effort(Effort::High), (budget(1_024), no(), json!(1), json!(4_096))),
         ("claude-sonnet-4-20250514", Some(Reasoning::On), (budget(8_000), no(), json!(1), json!(64_000))),
         ("MiniMax-M3", effort(Effort::High), (budget(16_000), no(), json!(1), json!(131_072))),
         ("kimi-k2-thinking", effort(Effort::Medium), (budget(8_000), no(), json!(1), json!(128_000))),
