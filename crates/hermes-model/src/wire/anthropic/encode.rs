@@ -134,9 +134,6 @@ fn is_fast(request: &Request, vendor: Vendor) -> bool {
 }
 
 fn tools(request: &Request) -> Vec<Tool<'_>> {
-    if request.tool_choice == ToolChoice::Forbidden {
-        return Vec::new();
-    }
     let patterns = !request.concedes(Concession::SchemaPatterns);
     let is_moonshot = is_family(&request.model, "kimi") || is_family(&request.model, "moonshot");
     let dialect = if is_moonshot { Dialect::Moonshot } else { Dialect::Anthropic };
@@ -167,6 +164,7 @@ fn tool_choice(request: &Request) -> Option<Value> {
         ToolChoice::Auto => Some(json!({"type": "auto"})),
         ToolChoice::Required => Some(json!({"type": "any"})),
         ToolChoice::Named(name) => Some(json!({"type": "tool", "name": name})),
-        ToolChoice::Forbidden => None,
+        // The tools stay: the cache begins with them, and calls in the history are refused without them.
+        ToolChoice::Forbidden => Some(json!({"type": "none"})),
     }
 }
