@@ -53,7 +53,7 @@ pub(super) enum Block<'a> {
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum Source<'a> {
-    Base64 { media_type: &'a str, data: &'a str },
+    Base64 { media_type: &'static str, data: &'a str },
     Url { url: &'a str },
 }
 
@@ -157,16 +157,29 @@ impl<'a> Block<'a> {
     }
 }
 
+const SCHEMES: [&str; 2] = ["https://", "http://"];
+
+/// The types of images the protocol takes, as they are written and as it wants them written.
+const MEDIA_TYPES: [(&str, &str); 5] = [
+    ("image/jpeg", "image/jpeg"),
+    ("image/jpg", "image/jpeg"),
+    ("image/png", "image/png"),
+    ("image/gif", "image/gif"),
+    ("image/webp", "image/webp"),
+];
+
 impl<'a> Source<'a> {
-    /// `None` when a `data:` URL holds no base64, or there is no URL at all.
+    /// `None` for whatever the protocol would refuse: a `data:` URL without base64 or of another type, and addresses
+    /// that only this machine understands.
     fn of(url: &'a str) -> Option<Self> {
         let url = url.trim();
         let Some(inline) = url.strip_prefix("data:") else {
-            return (!url.is_empty()).then_some(Self::Url { url });
+            return SCHEMES.iter().any(|scheme| url.starts_with(scheme)).then_some(Self::Url { url });
         };
-        let (media_type, data) = inline.split_once(";base64,").filter(|(_, data)| !data.is_empty())?;
-        let media_type = media_type.split(';').next().filter(|kind| kind.starts_with("image/"));
-        Some(Self::Base64 { media_type: media_type.unwrap_or("image/jpeg"), data })
+        let (given, data) = inline.split_once(";base64,").filter(|(_, data)| !data.is_empty())?;
+        let given = given.split(';').next()?.trim();
+        let (_, media_type) = MEDIA_TYPES.iter().find(|(known, _)| given.eq_ignore_ascii_case(known))?;
+        Some(Self::Base64 { media_type, data })
     }
 }
 

@@ -304,6 +304,11 @@ fn images_and_other_parts_in_every_form() {
         {"type": "input_image", "image_url": "https://example.com/a.jpg"},
         {"type": "image_url", "image_url": {"url": "data:application/pdf;base64,QUJD"}},
         {"type": "image_url", "image_url": {"url": "data:image/svg+xml,<svg/>"}},
+        {"type": "image_url", "image_url": {"url": "data:image/bmp;base64,QUJD"}},
+        {"type": "image_url", "image_url": {"url": "data:;base64,QUJD"}},
+        {"type": "image_url", "image_url": {"url": "data:image/jpg;base64,QUJD"}},
+        {"type": "image_url", "image_url": {"url": "data:IMAGE/WebP;charset=x;base64,QUJD"}},
+        {"type": "image_url", "image_url": {"url": "/home/me/a.png"}},
         {"type": "image", "source": {"type": "file", "file_id": "f1"}},
         {"type": "document", "source": {"type": "text", "data": "d"}, "cache_control": {"type": "ephemeral"}},
         {"type": "tool_result", "tool_use_id": "smuggled", "content": "x"},
@@ -315,7 +320,12 @@ fn images_and_other_parts_in_every_form() {
         json!([
             {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "QUJD"}},
             {"type": "image", "source": {"type": "url", "url": "https://example.com/a.jpg"}},
+            text("(image could not be read)"),
+            text("(image could not be read)"),
+            text("(image could not be read)"),
+            text("(image could not be read)"),
             {"type": "image", "source": {"type": "base64", "media_type": "image/jpeg", "data": "QUJD"}},
+            {"type": "image", "source": {"type": "base64", "media_type": "image/webp", "data": "QUJD"}},
             text("(image could not be read)"),
             {"type": "image", "source": {"type": "file", "file_id": "f1"}},
             {"type": "document", "source": {"type": "text", "data": "d"}, "cache_control": {"type": "ephemeral"}},
@@ -324,7 +334,7 @@ fn images_and_other_parts_in_every_form() {
     );
     request.concessions.insert(Concession::Images);
     let words = body(&request, &native())["messages"][0]["content"].to_string();
-    assert_eq!(words.matches("(image left out: this model does not take images)").count(), 5, "{words}");
+    assert_eq!(words.matches("(image left out: this model does not take images)").count(), 10, "{words}");
     assert!(!words.contains("QUJD"), "{words}");
 }
 
