@@ -59,23 +59,32 @@ pub(super) fn turns(messages: &[Arc<Message>], accepts: Accepts) -> Vec<Turn<'_>
     turns
 }
 
-/// The system prompt: plain text, or a list when a cache marker has to sit somewhere. The last one holds.
+/// The system messages, all of them and in order: plain text, or a list when a cache marker has to sit somewhere.
 pub(super) fn system(messages: &[Arc<Message>]) -> Option<Output<'_>> {
-    let message = messages.iter().rev().find_map(|message| match &**message {
+    let said = messages.iter().filter_map(|message| match &**message {
         Message::System(message) => Some(message),
         _ => None,
-    })?;
-    let marker = marker_of(Some(&message.content), &message.extra);
-    if marker.is_none() {
-        return Some(joined(&message.content)).filter(|text| !text.trim().is_empty()).map(Output::Text);
+    });
+    if said.clone().any(|message| marker_of(Some(&message.content), &message.extra).is_some()) {
+        let blocks: Vec<Block<'_>> = said.flat_map(system_blocks).collect();
+        return Some(blocks).filter(|blocks| !blocks.is_empty()).map(Output::Blocks);
     }
+    let mut texts: Vec<Cow<'_, str>> =
+        said.map(|message| joined(&message.content)).filter(|text| !text.trim().is_empty()).collect();
+    if texts.len() > 1 {
+        texts = vec![Cow::Owned(texts.join("\n\n"))];
+    }
+    texts.pop().map(Output::Text)
+}
+
+fn system_blocks(message: &Plain) -> Vec<Block<'_>> {
     let mut blocks = match &message.content {
         Content::Text(text) => vec![Block::text(text.as_str())],
         Content::Parts(parts) => parts.iter().filter_map(text_part).collect(),
     };
     blocks.retain(|block| !block.is_blank());
-    mark(&mut blocks, marker);
-    Some(blocks).filter(|blocks| !blocks.is_empty()).map(Output::Blocks)
+    mark(&mut blocks, marker_of(Some(&message.content), &message.extra));
+    blocks
 }
 
 fn user(message: &Plain, accepts: Accepts) -> Vec<Block<'_>> {

@@ -380,14 +380,24 @@ fn tool_results_become_text_where_lists_or_images_are_refused() {
 }
 
 #[test]
-fn the_last_system_message_holds_in_the_simplest_form() {
+fn system_messages_are_joined_in_the_simplest_form() {
     let system = |messages: Vec<Message>| body(&Request::new("claude-opus-4-6", messages), &native())["system"].take();
     let parts = |marker: Value| json!({"role": "system", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b", "cache_control": marker}]});
-    assert_eq!(system(vec![Message::system("first"), Message::user("q"), Message::system("second")]), "second");
-    assert_eq!(system(vec![read_message(parts(json!(null)))]), "a\nb");
+    let marker = json!({"type": "ephemeral"});
+    let marked = json!({"type": "text", "text": "b", "cache_control": marker});
     assert_eq!(
-        system(vec![read_message(parts(json!({"type": "ephemeral"})))]),
-        json!([text("a"), {"type": "text", "text": "b", "cache_control": {"type": "ephemeral"}}])
+        system(vec![Message::system("first"), Message::system(" "), Message::user("q"), Message::system("second")]),
+        "first\n\nsecond"
+    );
+    assert_eq!(system(vec![read_message(parts(json!(null)))]), "a\nb");
+    assert_eq!(system(vec![read_message(parts(marker.clone()))]), json!([text("a"), marked]));
+    assert_eq!(
+        system(vec![
+            read_message(json!({"role": "system", "content": "first", "cache_control": marker})),
+            read_message(parts(marker.clone())),
+            Message::system("third"),
+        ]),
+        json!([{"type": "text", "text": "first", "cache_control": marker}, text("a"), marked, text("third")])
     );
     assert_eq!(system(vec![Message::system(" ")]), Value::Null);
 }
