@@ -90,6 +90,11 @@ pub(super) const EMPTY: &str = "(empty)";
 /// Block types that mean something only where the protocol puts them; as a part of a user message they are refused.
 const MISPLACED: [&str; 4] = ["tool_use", "tool_result", "thinking", "redacted_thinking"];
 
+/// Parts of a user message that are written in this protocol already.
+const NATIVE: [&str; 4] = ["image", "document", "search_result", "container_upload"];
+
+const ATTACHMENT_LEFT_OUT: &str = "(attachment left out: the model takes only text and images here)";
+
 impl<'a> Block<'a> {
     pub(super) fn text(text: impl Into<Cow<'a, str>>) -> Self {
         Self::Text { text: text.into(), citations: None, cache_control: None }
@@ -109,15 +114,21 @@ impl<'a> Block<'a> {
                 Some(source) => Self::Image { source, cache_control },
                 None => Self::text("(image could not be read)").with(cache_control),
             }),
-            PartView::Other if kind(&part.0) == "image" => Self::foreign(part),
+            PartView::Other if kind(&part.0) == "image" => Some(Self::native(part)),
             _ => None,
         }
     }
 
-    /// A part that needs no translation because it is written in this protocol already.
-    pub(super) fn foreign(part: &'a Part) -> Option<Self> {
-        let usable = !kind(&part.0).is_empty() && !MISPLACED.contains(&kind(&part.0));
-        usable.then(|| Self::Foreign(Foreign { part: &part.0, cache_control: marker(&part.0) }))
+    /// A part that is neither text nor image: as it is where the protocol knows it, else the mention of it.
+    pub(super) fn attachment_of(part: &'a Part) -> Option<Self> {
+        if NATIVE.contains(&kind(&part.0)) {
+            return Some(Self::native(part));
+        }
+        mention(part).map(|words| Self::text(words).with(marker(&part.0)))
+    }
+
+    fn native(part: &'a Part) -> Self {
+        Self::Foreign(Foreign { part: &part.0, cache_control: marker(&part.0) })
     }
 
     pub(super) fn is_thinking(&self) -> bool {
@@ -181,6 +192,11 @@ impl<'a> Source<'a> {
         let (_, media_type) = MEDIA_TYPES.iter().find(|(known, _)| given.eq_ignore_ascii_case(known))?;
         Some(Self::Base64 { media_type, data })
     }
+}
+
+/// What is said of an attachment that cannot be sent. `None` for what is no part of what was said.
+pub(super) fn mention(part: &Part) -> Option<&'static str> {
+    (!MISPLACED.contains(&kind(&part.0))).then_some(ATTACHMENT_LEFT_OUT)
 }
 
 /// The `type` of a part or stored block; empty when it has none.

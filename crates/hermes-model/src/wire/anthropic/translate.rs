@@ -3,7 +3,7 @@
 //! Content is always written as a list, also where the protocol would take a string: a cache marker that moves on must
 //! not change the form of the text it leaves behind. No list is ever empty and no text in it is ever blank.
 
-use super::blocks::{Block, EMPTY, Marker, Output, kind, mark, marker};
+use super::blocks::{Block, EMPTY, Marker, Output, kind, mark, marker, mention};
 use hermes_types::{Arguments, Assistant, Content, Message, Object, Part, Plain, ToolCall, ToolResult};
 use serde_json::Value;
 use std::borrow::Cow;
@@ -91,7 +91,7 @@ fn user(message: &Plain, accepts: Accepts) -> Vec<Block<'_>> {
     let mut blocks: Vec<Block<'_>> = match &message.content {
         Content::Text(text) => vec![Block::text(text.as_str())],
         Content::Parts(parts) => {
-            let translate = |part| image(part, accepts).or_else(|| text_part(part)).or_else(|| Block::foreign(part));
+            let translate = |part| image(part, accepts).or_else(|| text_part(part)).or_else(|| Block::attachment_of(part));
             parts.iter().filter_map(translate).collect()
         }
     };
@@ -191,15 +191,14 @@ fn input(arguments: &Arguments) -> Object {
 fn tool_result(message: &ToolResult, accepts: Accepts) -> Block<'_> {
     let content = match &message.content {
         Content::Parts(parts) if accepts.images && accepts.result_blocks && parts.iter().any(is_image) => {
-            let translate = |part| Block::image_of(part).or_else(|| part.text().map(Block::text));
+            let translate = |part| Block::image_of(part).or_else(|| line(part).map(Block::text));
             Output::Blocks(parts.iter().filter_map(translate).filter(|block| !block.is_blank()).collect())
         }
-        Content::Parts(parts) if parts.iter().any(is_image) => {
-            let line = |part| if is_image(part) { Some(IMAGE_LEFT_OUT) } else { part.text() };
-            Output::Text(parts.iter().filter_map(line).collect::<Vec<_>>().join("\n").into())
-        }
         content => {
-            let text = joined(content);
+            let text = match content {
+                Content::Text(text) => Cow::Borrowed(text.as_str()),
+                Content::Parts(parts) => parts.iter().filter_map(line).collect::<Vec<_>>().join("\n").into(),
+            };
             Output::Text(if text.trim().is_empty() { "(no output)".into() } else { text })
         }
     };
@@ -208,6 +207,11 @@ fn tool_result(message: &ToolResult, accepts: Accepts) -> Block<'_> {
         content,
         cache_control: marker_of(Some(&message.content), &message.extra),
     }
+}
+
+/// A part of a tool result in words.
+fn line(part: &Part) -> Option<&str> {
+    if is_image(part) { Some(IMAGE_LEFT_OUT) } else { part.text().or_else(|| mention(part)) }
 }
 
 fn is_image(part: &Part) -> bool {

@@ -297,6 +297,8 @@ fn arguments_with_a_slip_are_sent_as_they_were_understood() {
     );
 }
 
+const ATTACHMENT: &str = "(attachment left out: the model takes only text and images here)";
+
 #[test]
 fn images_and_other_parts_in_every_form() {
     let parts = json!({"role": "user", "content": [
@@ -311,6 +313,7 @@ fn images_and_other_parts_in_every_form() {
         {"type": "image_url", "image_url": {"url": "/home/me/a.png"}},
         {"type": "image", "source": {"type": "file", "file_id": "f1"}},
         {"type": "document", "source": {"type": "text", "data": "d"}, "cache_control": {"type": "ephemeral"}},
+        {"type": "file", "file": {"file_id": "f2"}, "cache_control": {"type": "ephemeral"}},
         {"type": "tool_result", "tool_use_id": "smuggled", "content": "x"},
         {"type": "input_text", "text": "what is this?", "citations": [], "annotations": [1]},
     ]});
@@ -329,6 +332,7 @@ fn images_and_other_parts_in_every_form() {
             text("(image could not be read)"),
             {"type": "image", "source": {"type": "file", "file_id": "f1"}},
             {"type": "document", "source": {"type": "text", "data": "d"}, "cache_control": {"type": "ephemeral"}},
+            {"type": "text", "text": ATTACHMENT, "cache_control": {"type": "ephemeral"}},
             text("what is this?"),
         ])
     );
@@ -364,6 +368,24 @@ fn tool_results_keep_their_images_however_old_they_are() {
     assert_eq!(wire[2]["content"], json!([shown("a"), shown("b")]));
     let plain = json!({"type": "tool_result", "tool_use_id": "d", "content": "no image"});
     assert_eq!(wire[4]["content"], json!([shown("c"), plain, shown("e")]));
+}
+
+#[test]
+fn an_attachment_of_a_tool_is_mentioned_where_it_cannot_be_sent() {
+    let file = || json!({"type": "file", "file": {"file_id": "f1"}});
+    let image = || json!({"type": "image_url", "image_url": {"url": "data:image/png;base64,QQ=="}});
+    let shown = json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "QQ=="}});
+    let table = [
+        (json!([file()]), json!(ATTACHMENT)),
+        (json!([{"type": "text", "text": "saved"}, file()]), json!(format!("saved\n{ATTACHMENT}"))),
+        (json!([file(), image()]), json!([text(ATTACHMENT), shown])),
+        (json!([{"type": "thinking", "thinking": "private"}]), json!("(no output)")),
+    ];
+    for (content, expected) in table {
+        let result = read_message(json!({"role": "tool", "tool_call_id": "a", "content": content}));
+        let wire = sent([Message::user("look"), calls(&["a"]), result], NATIVE);
+        assert_eq!(wire[2]["content"][0]["content"], expected);
+    }
 }
 
 #[test]
