@@ -8,7 +8,7 @@ use super::thinking::Policy;
 use super::translate::{self, Accepts, Side, Turn};
 use super::{arrange, blocks};
 use crate::provider::Quirk;
-use crate::provider::names::is_family;
+use crate::provider::names::{is_family, wire_name};
 use crate::wire::schema::{self, Dialect};
 use hermes_types::{Concession, Object, Request, ToolChoice};
 use serde::Serialize;
@@ -86,7 +86,7 @@ fn settings(request: &Request, target: &Target, vendor: Vendor, fast: bool) -> O
 
     let mut settings = Object::new();
     let mut set = |key: &str, value: Value| settings.insert(key.to_owned(), value);
-    set("model", model::wire_name(&request.model, target.provider).into());
+    set("model", wire_name(target.provider, &request.model).into());
     set("max_tokens", max_tokens.into());
     set("stream", true.into());
     for (key, value) in thinking.fields() {

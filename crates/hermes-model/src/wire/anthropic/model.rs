@@ -1,12 +1,8 @@
-//! What a model's name tells: how to write it, how much it can say, which generation of Claude it is.
+//! What a model's name tells: how much it can say, and which generation of Claude it is.
 
 use crate::provider::context::{default_output_cap, output_ceiling};
-use crate::provider::{Provider, Quirk};
+use crate::provider::Provider;
 use hermes_types::{Concession, Request};
-use std::borrow::Cow;
-
-/// Vendors that list Claude models with a dot in the version.
-const DOTTED: [&str; 3] = ["alibaba", "alibaba-coding-plan", "opencode-go"];
 
 /// What a model nobody has heard of yet is asked for; the protocol wants some number.
 const CAP_OF_THE_UNKNOWN: u32 = 128_000;
@@ -24,18 +20,6 @@ pub(super) enum Generation {
     Later,
     /// Not Claude.
     Foreign,
-}
-
-/// The name the vendor knows the model by.
-pub(super) fn wire_name<'a>(model: &'a str, provider: &Provider) -> Cow<'a, str> {
-    let bare = model.strip_prefix("anthropic/").unwrap_or(model);
-    if provider.has(Quirk::LowercaseModel) {
-        Cow::Owned(bare.to_lowercase())
-    } else if bare.starts_with("claude-") && bare.contains('.') && !DOTTED.contains(&provider.id) {
-        Cow::Owned(bare.replace('.', "-"))
-    } else {
-        Cow::Borrowed(bare)
-    }
 }
 
 /// How many tokens of output to ask for.

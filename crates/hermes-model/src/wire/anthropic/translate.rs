@@ -184,8 +184,7 @@ fn stray_tool_use(object: &Object) -> Block<'_> {
 
 /// The arguments with sorted keys, so that the same call has the same bytes; none when they cannot be read.
 fn input(arguments: &Arguments) -> Object {
-    let strict = serde_json::from_str(&arguments.canonical()).ok();
-    strict.or_else(|| arguments.parse().ok()).unwrap_or_default()
+    serde_json::from_str(&arguments.canonical()).unwrap_or_default()
 }
 
 fn tool_result(message: &ToolResult, accepts: Accepts) -> Block<'_> {

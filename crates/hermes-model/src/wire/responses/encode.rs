@@ -3,6 +3,7 @@
 use super::items::{self, Item};
 use super::{Backend, bounded_id, short_hash, text_at, tools};
 use crate::provider::Quirk;
+use crate::provider::names::wire_name;
 use crate::wire::{AuthHeader, Encoded, Target};
 use hermes_types::{Concession, Content, Effort, Message, Object, PartView, Reasoning, Request, Role};
 use serde::ser::{Serialize, SerializeMap, Serializer};
@@ -60,7 +61,7 @@ fn head(request: &Request, target: &Target, backend: Backend) -> Object {
             head.insert(key.to_owned(), value);
         }
     };
-    set("model", json!(request.model));
+    set("model", json!(wire_name(target.provider, &request.model)));
     set("instructions", if system.trim().is_empty() { json!(DEFAULT_INSTRUCTIONS) } else { json!(system) });
     if !definitions.is_empty() {
         set("tools", Value::Array(definitions));

@@ -204,10 +204,7 @@ impl<'a> Writer<'a> {
             return;
         }
         let name = call.function.name.trim();
-        let arguments = match call.function.arguments.canonical() {
-            blank if blank.trim().is_empty() => Cow::Borrowed("{}"),
-            arguments => arguments,
-        };
+        let arguments = call.function.arguments.canonical();
         let name = if name.is_empty() { NAMELESS } else { name };
         self.items.push(Item::Typed(Typed::FunctionCall { call_id: wire_id.clone(), name, arguments }));
         self.open.push(OpenCall { names: [call.id.as_str(), call.pairing_id().as_str()], wire_id });

@@ -200,6 +200,8 @@ fn efforts_fit_the_model() {
     assert_eq!(effort(&codex(), "gpt-5.2", Some(Reasoning::Off)), (None, Some(0)));
     assert_eq!(effort(&openai(), "gpt-4.1", None), (None, Some(0)));
     assert_eq!(effort(&openai(), "openai/gpt-5.2", Some(Reasoning::On)), says("medium", Some(1)));
+    let row = target(Provider::find("openai-codex").expect("codex"), "https://chatgpt.com/backend-api/codex");
+    assert_eq!(body(&Request::new("openai/gpt-5.4", []), &row)["model"], "gpt-5.4");
     assert_eq!(effort(&copilot(), "gpt-5.2", of(Effort::XHigh)), says("high", None));
     assert_eq!(effort(&xai(), "grok-4.5", None), (None, Some(1)));
 }
@@ -272,6 +274,12 @@ fn a_history_becomes_items() {
                 {"type": "input_image", "image_url": "https://x.test/s.png"}]},
         ])
     );
+}
+
+#[test]
+fn slips_in_arguments_are_mended_for_the_server_too() {
+    let request = Request::new("gpt-5.2", [calling(vec![call("c1", "f", "{'b': True, 'a': 1,}")]), result("c1", "ok")]);
+    assert_eq!(input(&request, &openai())[0]["arguments"], r#"{"a":1,"b":true}"#);
 }
 
 #[test]

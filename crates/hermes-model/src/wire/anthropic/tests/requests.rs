@@ -621,6 +621,7 @@ fn model_names_as_each_vendor_spells_them() {
         (&ANTHROPIC, "anthropic/claude-opus-4.6", "claude-opus-4-6"),
         (&ANTHROPIC, "us.anthropic.claude-sonnet-4-5-20250929-v1:0", "us.anthropic.claude-sonnet-4-5-20250929-v1:0"),
         (&CUSTOM, "MiniMax-M2.7", "MiniMax-M2.7"),
+        (&CUSTOM, "claude-opus-4.6", "claude-opus-4.6"),
         (&DASHSCOPE, "claude-opus-4.6", "claude-opus-4.6"),
     ];
     for (provider, model, expected) in table {
