@@ -35,7 +35,7 @@ pub fn encode(request: &Request, target: &Target) -> Encoded {
     let extras = Extras { long_context: !request.concedes(Concession::LongContext), fast };
     Encoded {
         url: endpoint::url(target),
-        headers: endpoint::headers(target, vendor, extras),
+        headers: endpoint::headers(request, target, vendor, extras),
         auth: endpoint::auth(target, vendor),
         // Strings, numbers and lists under string keys always have a JSON form.
         body: serde_json::to_vec(&body).unwrap_or_default(),

@@ -167,6 +167,12 @@ fn copilot_learns_who_asks_and_whether_there_is_something_to_see() {
     let headers = |request: &Request| encode(request, &copilot()).headers;
     let user = vec![("openai-intent", "conversation-edits".to_owned()), ("x-initiator", "user".to_owned())];
     assert_eq!(headers(&request), user);
+    // The row of the vendor names the intent already.
+    let row = target(Provider::find("copilot").expect("copilot"), "https://api.githubcopilot.com");
+    let once = vec![("Openai-Intent", "conversation-edits".to_owned()), ("x-initiator", "user".to_owned())];
+    assert_eq!(encode(&request, &row).headers, once);
+    request.reasoning = Some(Reasoning::Effort(Effort::Low));
+    assert_eq!(body(&request, &copilot())["reasoning"], json!({"effort": "low", "summary": "auto"}));
     let seen = Request::new(
         "gpt-5.2",
         [

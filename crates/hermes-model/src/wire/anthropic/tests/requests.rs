@@ -669,6 +669,35 @@ fn url_auth_and_beta_table() {
     assert_eq!(beta(&encode(&request, &target(&CUSTOM, azure, Login::ApiKey))), plain.join(","));
 }
 
+#[test]
+fn copilot_learns_who_asks_in_this_protocol_too() {
+    let sent = |provider, base, messages: Vec<Message>| {
+        let encoded = encode(&Request::new("claude-opus-4.6", messages), &target(provider, base, Login::ApiKey));
+        let ours = encoded.headers.into_iter().filter(|(name, _)| !name.starts_with("anthropic"));
+        (encoded.auth, ours.collect::<Vec<_>>())
+    };
+    let header = |name, value: &str| (name, value.to_owned());
+    let home = "https://api.githubcopilot.com";
+    let row = Provider::find("copilot").expect("copilot");
+    let seen = vec![Message::user("look"), calls(&["a"]), screenshot("a")];
+    assert_eq!(
+        sent(row, home, vec![Message::user("q")]),
+        (AuthHeader::Bearer, vec![header("Openai-Intent", "conversation-edits"), header("x-initiator", "user")])
+    );
+    assert_eq!(
+        sent(&CUSTOM, home, seen.clone()),
+        (
+            AuthHeader::Bearer,
+            vec![
+                header("openai-intent", "conversation-edits"),
+                header("x-initiator", "agent"),
+                header("copilot-vision-request", "true"),
+            ]
+        )
+    );
+    assert_eq!(sent(&ANTHROPIC, NATIVE, seen), (AuthHeader::XApiKey, vec![]));
+}
+
 fn beta(encoded: &Encoded) -> String {
     encoded.headers.iter().find(|(name, _)| *name == "anthropic-beta").expect("betas").1.clone()
 }
