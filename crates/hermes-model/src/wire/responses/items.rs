@@ -143,8 +143,8 @@ impl<'a> Writer<'a> {
         self.reasoning(assistant);
         let reasoned = self.items.len() > before;
         let spoke = self.message_items(assistant) || self.plain_text(assistant);
-        if reasoned && !spoke {
-            // A reasoning item must not stand alone.
+        if reasoned && !spoke && assistant.tool_calls.is_empty() {
+            // A reasoning item must not stand alone, but nothing may come between it and the call it led to.
             self.items.push(Item::Said { role: "assistant", content: Words::Text(Cow::Borrowed("")) });
         }
         for (index, call) in assistant.tool_calls.iter().enumerate() {

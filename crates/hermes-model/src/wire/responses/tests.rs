@@ -288,24 +288,33 @@ fn slips_in_arguments_are_mended_for_the_server_too() {
     assert_eq!(input(&request, &openai())[0]["arguments"], r#"{"a":1,"b":true}"#);
 }
 
+/// The program before this one put an empty message between reasoning and call as well. The model never said it, so the
+/// call no longer followed the reasoning it was made by.
 #[test]
-fn reasoning_alone_is_followed_by_an_empty_message() {
-    let assistant = Assistant {
-        codex_reasoning_items: Some(vec![json!({"type": "reasoning", "id": "rs_1", "encrypted_content": "e",
-            "summary": [{"type": "summary_text", "text": "t"}]})]),
-        tool_calls: vec![call("", "read_file", "")],
-        ..Assistant::default()
+fn reasoning_is_followed_by_what_it_led_to_and_by_an_empty_message_only_when_alone() {
+    let thinking = |tool_calls: Vec<ToolCall>| {
+        Message::Assistant(Assistant {
+            codex_reasoning_items: Some(vec![json!({"type": "reasoning", "id": "rs_1", "encrypted_content": "e",
+                "summary": [{"type": "summary_text", "text": "t"}]})]),
+            tool_calls,
+            ..Assistant::default()
+        })
     };
+    let thought =
+        json!({"type": "reasoning", "encrypted_content": "e", "summary": [{"type": "summary_text", "text": "t"}]});
     let id = CallId::deterministic("read_file", "", 0);
-    let request = Request::new("gpt-5.2", [Message::Assistant(assistant), Message::tool(&id, "read_file", "text")]);
+    let called = [thinking(vec![call("", "read_file", "")]), Message::tool(&id, "read_file", "text")];
     assert_eq!(
-        input(&request, &openai()),
+        input(&Request::new("gpt-5.2", called), &openai()),
         json!([
-            {"type": "reasoning", "encrypted_content": "e", "summary": [{"type": "summary_text", "text": "t"}]},
-            {"role": "assistant", "content": ""},
+            thought,
             {"type": "function_call", "call_id": id, "name": "read_file", "arguments": "{}"},
             {"type": "function_call_output", "call_id": id, "output": "text"},
         ])
+    );
+    assert_eq!(
+        input(&Request::new("gpt-5.2", [thinking(vec![])]), &openai()),
+        json!([thought, {"role": "assistant", "content": ""}])
     );
 }
 
