@@ -684,6 +684,30 @@ fn a_server_that_sends_only_wholes_is_shown_all_the_same() {
 }
 
 #[test]
+fn half_a_character_inside_an_item_costs_one_character_and_not_the_item() {
+    let broken = |event: Value| stream(&[event]).replace('@', "\\ud83d");
+    let call = item(1, function_call("1", "write", "{\"text\":\"x\"}"));
+    let answer = broken(item(0, message("msg_1", "Hi @")))
+        + &broken(added(2, message("msg_2 @", "")))
+        + &stream(&[call])
+        + &broken(json!({"type": "response.completed", "response": {"status": "completed", "model": "m @"}}));
+    let reply = tell_as(&openai(), &answer, End::Whole).reply.expect("a reply");
+    assert_eq!((reply.text().as_str(), reply.model.as_deref()), ("Hi \u{fffd}", Some("m \u{fffd}")));
+    assert_eq!((reply.tool_calls().len(), reply.stop_reason(), reply.cut_off), (1, StopReason::ToolCalls, false));
+
+    let whole = broken(json!({"id": "r", "status": "completed", "output": [message("m", "Hi @")]}));
+    assert_eq!(tell_as(&openai(), &whole, End::Whole).reply.expect("a reply").text(), "Hi \u{fffd}");
+
+    let failed = broken(json!({"type": "response.failed", "response": {"status": "failed",
+        "error": {"code": "rate_limit_exceeded", "message": "Slow @"}}}));
+    let error = broken(json!({"type": "error", "code": "rate_limit_exceeded", "message": "Slow @"}));
+    for body in [failed, error] {
+        let fault = tell_as(&openai(), &body, End::Whole).reply.expect_err("a fault");
+        assert_eq!((fault.kind, fault.message.as_str()), (FaultKind::RateLimit, "Slow \u{fffd}"), "{body}");
+    }
+}
+
+#[test]
 fn calls_need_whole_arguments() {
     let announced =
         || added(0, json!({"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "rm", "arguments": ""}));
