@@ -282,12 +282,6 @@ fn a_history_becomes_items() {
     );
 }
 
-#[test]
-fn slips_in_arguments_are_mended_for_the_server_too() {
-    let request = Request::new("gpt-5.2", [calling(vec![call("c1", "f", "{'b': True, 'a': 1,}")]), result("c1", "ok")]);
-    assert_eq!(input(&request, &openai())[0]["arguments"], r#"{"a":1,"b":true}"#);
-}
-
 /// The program before this one put an empty message between reasoning and call as well. The model never said it, so the
 /// call no longer followed the reasoning it was made by.
 #[test]
@@ -316,6 +310,46 @@ fn reasoning_is_followed_by_what_it_led_to_and_by_an_empty_message_only_when_alo
         input(&Request::new("gpt-5.2", [thinking(vec![])]), &openai()),
         json!([thought, {"role": "assistant", "content": ""}])
     );
+}
+
+#[test]
+fn what_cannot_be_sent_is_mentioned() {
+    const ATTACHMENT: &str = "(an attachment was left out here)";
+    let parts = |parts: Value| serde_json::from_value::<Content>(parts).expect("content");
+    let said = |content: Value| {
+        input(&Request::new("gpt-5.2", [Message::user(parts(content))]), &openai())[0]["content"].take()
+    };
+    let words = |text: &str| json!({"type": "input_text", "text": text});
+    let document = || json!({"type": "document", "source": {"type": "text", "data": "d"}});
+    let file = || json!({"type": "input_file", "file_id": "f1"});
+    assert_eq!(said(json!([document()])), json!([words(ATTACHMENT)]));
+    assert_eq!(
+        said(json!([{"type": "text", "text": "see"}, file(), {"type": "file", "file": {}}, {"type": "input_text"}])),
+        json!([words("see"), file(), words(ATTACHMENT), words(ATTACHMENT)])
+    );
+    // State of other protocols is no part of what was said.
+    assert_eq!(said(json!([{"type": "thinking", "thinking": "private"}])), "");
+    assert_eq!(said(json!([])), "");
+
+    let history =
+        |content: Value| Request::new("gpt-5.2", [calling(vec![call("c1", "f", "{}")]), result("c1", parts(content))]);
+    let output = |request: &Request| input(request, &openai())[1]["output"].take();
+    let mut request = history(json!([{"type": "text", "text": "saved"}, document()]));
+    assert_eq!(output(&request), format!("saved\n{ATTACHMENT}"));
+    request = history(json!([{"type": "text", "text": "saved"}, file()]));
+    assert_eq!(output(&request), json!([words("saved"), file()]));
+    request.concessions.insert(Concession::ToolResultParts);
+    assert_eq!(output(&request), format!("saved\n{ATTACHMENT}"));
+    request = history(json!([{"type": "input_image", "file_id": "f1"}]));
+    assert_eq!(output(&request), json!([{"type": "input_image", "file_id": "f1"}]));
+    request.concessions.insert(Concession::Images);
+    assert_eq!(output(&request), "(an image was left out here)");
+}
+
+#[test]
+fn slips_in_arguments_are_mended_for_the_server_too() {
+    let request = Request::new("gpt-5.2", [calling(vec![call("c1", "f", "{'b': True, 'a': 1,}")]), result("c1", "ok")]);
+    assert_eq!(input(&request, &openai())[0]["arguments"], r#"{"a":1,"b":true}"#);
 }
 
 #[test]
