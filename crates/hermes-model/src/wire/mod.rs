@@ -7,6 +7,7 @@
 
 pub mod anthropic;
 pub mod chat;
+mod copilot;
 pub mod fault;
 mod json;
 pub mod responses;

@@ -126,14 +126,13 @@ async fn a_server_that_never_hangs_up_is_left_at_its_end_mark() {
 }
 
 #[tokio::test]
-async fn signed_thinking_goes_back_for_one_turn_and_its_end_is_the_only_break() {
+async fn signed_thinking_goes_back_from_every_turn_and_nothing_moves() {
     let server = ModelServer::start([
         Move::say("").reasoning("First thought.").signature("sig-1").call("clock", json!({})).id("toolu_1"),
         Move::say("").reasoning("Second thought.").signature("sig-2").call("clock", json!({})).id("toolu_2"),
         Move::say("Done."),
     ])
     .await;
-    server.allow_prefix_break("the thinking of an older turn is not sent any more");
     let reroute = Rerouted::new("api.anthropic.com", &server);
     let stage = Stage::new(json!({"model": {"provider": "anthropic", "default": "claude-sonnet-4-6"}}))
         .env("ANTHROPIC_API_KEY", "sk-ant-api-stage")
@@ -147,7 +146,7 @@ async fn signed_thinking_goes_back_for_one_turn_and_its_end_is_the_only_break() 
     assert_eq!(conversation.ask(request).await.reply().text(), "Done.");
 
     let thoughts: Vec<Vec<String>> = server.model_requests().iter().map(|request| signatures(request.json())).collect();
-    assert_eq!(thoughts, [vec![], vec!["sig-1".to_owned()], vec!["sig-2".to_owned()]]);
+    assert_eq!(thoughts, [vec![], vec!["sig-1".to_owned()], vec!["sig-1".to_owned(), "sig-2".to_owned()]]);
     server.finish();
 }
 

@@ -162,7 +162,7 @@ impl Answer {
         let last = self.slots.len().saturating_sub(1);
         let mut said = Said::default();
         for (at, slot) in self.slots.into_iter().enumerate() {
-            let unfinished = (cut_off && slot.open) || (ran_out && at == last);
+            let unfinished = may_be_cut(stop, slot.open, at == last);
             said.add(slot.piece, unfinished);
         }
         let finish = match stop {
@@ -174,6 +174,16 @@ impl Answer {
         let dropped = std::mem::take(&mut said.dropped);
         let message = said.into_message(finish);
         Some(Reply { message, usage: self.usage, model: self.model, id: self.id, dropped, cut_off })
+    }
+}
+
+/// Whether the end of the answer may have fallen into this block. Servers close a block that they cut, so the last one is
+/// in doubt unless the model stopped to have its calls made, or ended its turn at will; one never closed is in doubt too.
+fn may_be_cut(stop: Option<&str>, open: bool, is_last: bool) -> bool {
+    match stop {
+        Some("tool_use") => false,
+        Some("end_turn") | None => open,
+        Some(_) => open || is_last,
     }
 }
 

@@ -1,7 +1,8 @@
 //! From turns to a conversation the protocol accepts: every call answered in the very next message, user and assistant
-//! in turn, the user first. Each pass is one function; their order matters and stands in [`conversation`].
+//! in turn, the user first. Each pass is one function; their order matters and stands in [`conversation`]. No pass looks
+//! further ahead than to the results of a turn's calls, so what follows later never changes what stands before.
 
-use super::blocks::{Block, Output, mark};
+use super::blocks::{Block, mark};
 use super::thinking::{self, Policy};
 use super::translate::{self, Accepts, Side, Turn};
 use hermes_types::Message;
@@ -9,16 +10,11 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Tool results that keep their images; older ones cost more than they tell.
-const RESULTS_WITH_IMAGES: usize = 3;
-const IMAGE_ELIDED: &str = "(older image removed)";
-
 pub(super) fn conversation(messages: &[Arc<Message>], accepts: Accepts, policy: Policy) -> Vec<Turn<'_>> {
     let turns = translate::turns(messages, accepts);
-    let turns = pair_calls(turns);
-    let mut turns = merge_roles(turns);
+    let mut turns = pair_calls(turns);
     thinking::apply(policy, &mut turns);
-    elide_images(&mut turns);
+    let mut turns = merge_roles(turns);
     open_with_user(&mut turns);
     turns
 }
@@ -71,7 +67,7 @@ fn pair<'a>(turn: &mut Turn<'a>, results: Option<&mut Turn<'a>>, taken: &mut Tak
         true
     });
     turn.altered |= turn.blocks.len() < before;
-    if turn.blocks.is_empty() {
+    if turn.blocks.iter().all(Block::is_thinking) {
         turn.blocks.push(Block::text("(tool call removed)"));
     }
     mark(&mut turn.blocks, marker);
@@ -98,7 +94,7 @@ fn unique<'a>(id: &Cow<'a, str>, taken: &mut Taken<'a>) -> Cow<'a, str> {
     free
 }
 
-/// One message per change of speaker. Only the first of several assistant turns may open with thinking.
+/// One message per change of speaker. Only the first of several assistant turns may think.
 fn merge_roles(turns: Vec<Turn<'_>>) -> Vec<Turn<'_>> {
     let mut merged: Vec<Turn<'_>> = Vec::with_capacity(turns.len());
     for mut turn in turns {
@@ -107,27 +103,11 @@ fn merge_roles(turns: Vec<Turn<'_>>) -> Vec<Turn<'_>> {
             Some(last) if (last.side == Side::Assistant) == assistant => {
                 turn.blocks.retain(|block| !block.is_thinking());
                 last.blocks.append(&mut turn.blocks);
-                last.altered |= turn.altered;
             }
             _ => merged.push(turn),
         }
     }
     merged
-}
-
-fn elide_images(turns: &mut [Turn<'_>]) {
-    let outputs =
-        turns.iter_mut().rev().flat_map(|turn| turn.blocks.iter_mut().rev()).filter_map(|block| match block {
-            Block::ToolResult { content: Output::Blocks(blocks), .. } if blocks.iter().any(Block::is_image) => {
-                Some(blocks)
-            }
-            _ => None,
-        });
-    for blocks in outputs.skip(RESULTS_WITH_IMAGES) {
-        for image in blocks.iter_mut().filter(|block| block.is_image()) {
-            *image = Block::text(IMAGE_ELIDED);
-        }
-    }
 }
 
 fn open_with_user(turns: &mut Vec<Turn<'_>>) {

@@ -53,7 +53,7 @@ pub(super) enum Block<'a> {
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum Source<'a> {
-    Base64 { media_type: &'a str, data: &'a str },
+    Base64 { media_type: &'static str, data: &'a str },
     Url { url: &'a str },
 }
 
@@ -84,8 +84,16 @@ impl Serialize for Foreign<'_> {
     }
 }
 
+/// Stands for an assistant turn that says nothing, because the protocol wants every turn to say something.
+pub(super) const EMPTY: &str = "(empty)";
+
 /// Block types that mean something only where the protocol puts them; as a part of a user message they are refused.
 const MISPLACED: [&str; 4] = ["tool_use", "tool_result", "thinking", "redacted_thinking"];
+
+/// Parts of a user message that are written in this protocol already.
+const NATIVE: [&str; 4] = ["image", "document", "search_result", "container_upload"];
+
+const ATTACHMENT_LEFT_OUT: &str = "(attachment left out: the model takes only text and images here)";
 
 impl<'a> Block<'a> {
     pub(super) fn text(text: impl Into<Cow<'a, str>>) -> Self {
@@ -106,23 +114,21 @@ impl<'a> Block<'a> {
                 Some(source) => Self::Image { source, cache_control },
                 None => Self::text("(image could not be read)").with(cache_control),
             }),
-            PartView::Other if kind(&part.0) == "image" => Self::foreign(part),
+            PartView::Other if kind(&part.0) == "image" => Some(Self::native(part)),
             _ => None,
         }
     }
 
-    /// A part that needs no translation because it is written in this protocol already.
-    pub(super) fn foreign(part: &'a Part) -> Option<Self> {
-        let usable = !kind(&part.0).is_empty() && !MISPLACED.contains(&kind(&part.0));
-        usable.then(|| Self::Foreign(Foreign { part: &part.0, cache_control: marker(&part.0) }))
+    /// A part that is neither text nor image: as it is where the protocol knows it, else the mention of it.
+    pub(super) fn attachment_of(part: &'a Part) -> Option<Self> {
+        if NATIVE.contains(&kind(&part.0)) {
+            return Some(Self::native(part));
+        }
+        mention(part).map(|words| Self::text(words).with(marker(&part.0)))
     }
 
-    pub(super) fn is_image(&self) -> bool {
-        match self {
-            Self::Image { .. } => true,
-            Self::Foreign(foreign) => kind(foreign.part) == "image",
-            _ => false,
-        }
+    fn native(part: &'a Part) -> Self {
+        Self::Foreign(Foreign { part: &part.0, cache_control: marker(&part.0) })
     }
 
     pub(super) fn is_thinking(&self) -> bool {
@@ -162,17 +168,35 @@ impl<'a> Block<'a> {
     }
 }
 
+const SCHEMES: [&str; 2] = ["https://", "http://"];
+
+/// The types of images the protocol takes, as they are written and as it wants them written.
+const MEDIA_TYPES: [(&str, &str); 5] = [
+    ("image/jpeg", "image/jpeg"),
+    ("image/jpg", "image/jpeg"),
+    ("image/png", "image/png"),
+    ("image/gif", "image/gif"),
+    ("image/webp", "image/webp"),
+];
+
 impl<'a> Source<'a> {
-    /// `None` when a `data:` URL holds no base64, or there is no URL at all.
+    /// `None` for whatever the protocol would refuse: a `data:` URL without base64 or of another type, and addresses
+    /// that only this machine understands.
     fn of(url: &'a str) -> Option<Self> {
         let url = url.trim();
         let Some(inline) = url.strip_prefix("data:") else {
-            return (!url.is_empty()).then_some(Self::Url { url });
+            return SCHEMES.iter().any(|scheme| url.starts_with(scheme)).then_some(Self::Url { url });
         };
-        let (media_type, data) = inline.split_once(";base64,").filter(|(_, data)| !data.is_empty())?;
-        let media_type = media_type.split(';').next().filter(|kind| kind.starts_with("image/"));
-        Some(Self::Base64 { media_type: media_type.unwrap_or("image/jpeg"), data })
+        let (given, data) = inline.split_once(";base64,").filter(|(_, data)| !data.is_empty())?;
+        let given = given.split(';').next()?.trim();
+        let (_, media_type) = MEDIA_TYPES.iter().find(|(known, _)| given.eq_ignore_ascii_case(known))?;
+        Some(Self::Base64 { media_type, data })
     }
+}
+
+/// What is said of an attachment that cannot be sent. `None` for what is no part of what was said.
+pub(super) fn mention(part: &Part) -> Option<&'static str> {
+    (!MISPLACED.contains(&kind(&part.0))).then_some(ATTACHMENT_LEFT_OUT)
 }
 
 /// The `type` of a part or stored block; empty when it has none.

@@ -1,11 +1,13 @@
 //! Reads the events of a streamed answer, or one whole message from a server that does not stream.
 //!
 //! Nearly all events are fragments of text, so those are read in one pass without building a tree. Everything else goes
-//! through a JSON value. Events and block types nobody knows yet are passed over; text that is not JSON where JSON
-//! belongs is a fault, because a fragment lost in silence would change the answer.
+//! through a JSON value, and so do fragments with something odd beside them. Events and block types nobody knows yet are
+//! passed over; text that is not JSON where JSON belongs, and a fragment that is not text, are faults, because a fragment
+//! lost in silence would change the answer.
 
 use super::super::{Decoder, End, Target, fault, json, sse};
 use super::answer::{Answer, Fragment};
+use super::blocks::kind;
 use hermes_types::{Delta, Fault, FaultKind, Object, Reply};
 use serde::Deserialize;
 use serde_json::Value;
@@ -14,6 +16,9 @@ use std::borrow::Cow;
 /// No model writes more than this in one answer.
 const LARGEST_ANSWER: usize = 256 << 20;
 const MOST_BLOCKS: usize = 4_096;
+
+/// What is said of a fragment that is there and is no text.
+const UNREADABLE: &str = "a fragment that cannot be read";
 
 #[derive(Debug)]
 pub struct AnthropicDecoder {
@@ -123,7 +128,6 @@ impl AnthropicDecoder {
     }
 
     fn rare(&mut self, name: &str, event: &Object, out: &mut Vec<Delta>) -> Result<(), Fault> {
-        let index = event.get("index").and_then(Value::as_u64).unwrap_or(0);
         let part = |key: &str| event.get(key).and_then(Value::as_object);
         match event.get("type").and_then(Value::as_str).unwrap_or(name) {
             "error" => return Err(announced(event)),
@@ -133,18 +137,45 @@ impl AnthropicDecoder {
                 part("delta").into_iter().for_each(|delta| self.answer.describe(delta));
             }
             "content_block_start" => {
+                let index = self.index(event)?;
                 part("content_block").into_iter().for_each(|block| self.answer.open(index, block, out));
             }
             "content_block_delta" => {
-                let citation = part("delta").and_then(|delta| delta.get("citation"));
-                citation.into_iter().for_each(|citation| self.answer.append(index, Fragment::Citation(citation), out));
+                let delta = part("delta").ok_or_else(|| self.malformed(UNREADABLE))?;
+                if let Some(fragment) = self.fragment(delta)? {
+                    self.answer.append(self.index(event)?, fragment, out);
+                }
             }
-            "content_block_stop" => self.answer.close(index),
+            "content_block_stop" => self.answer.close(self.index(event)?),
             "message_stop" => self.over = true,
             _ if event.get("error").is_some_and(|error| !error.is_null()) => return Err(announced(event)),
             _ => self.whole(event, out),
         }
         Ok(())
+    }
+
+    /// Servers with one block may leave the index out.
+    fn index(&self, event: &Object) -> Result<u64, Fault> {
+        match event.get("index") {
+            None | Some(Value::Null) => Ok(0),
+            Some(index) => index.as_u64().ok_or_else(|| self.malformed("a block without a place")),
+        }
+    }
+
+    /// A fragment the quick reader did not take. Where it is null or left out nothing was said.
+    fn fragment<'a>(&self, delta: &'a Object) -> Result<Option<Fragment<'a>>, Fault> {
+        let (key, of): (_, fn(&'a str) -> Fragment<'a>) = match kind(delta) {
+            "text_delta" => ("text", Fragment::Text),
+            "thinking_delta" => ("thinking", Fragment::Thinking),
+            "input_json_delta" => ("partial_json", Fragment::Json),
+            "signature_delta" => ("signature", Fragment::Signature),
+            _ => return Ok(delta.get("citation").map(Fragment::Citation)),
+        };
+        match delta.get(key) {
+            Some(Value::String(text)) => Ok(Some(of(text))),
+            Some(Value::Null) | None => Ok(None),
+            Some(_) => Err(self.malformed(UNREADABLE)),
+        }
     }
 
     /// A message that was not streamed; anything else unknown has no list of content and leaves no trace.

@@ -1,7 +1,7 @@
 //! The reasoning setting in this protocol: a budget of tokens for older models, an effort for those that adapt.
 
 use super::endpoint::Vendor;
-use super::model::Generation;
+use super::model::{Cap, Generation};
 use hermes_types::{Effort, Reasoning};
 use serde_json::{Value, json};
 
@@ -39,10 +39,10 @@ impl Thinking {
     }
 
     /// Fits budget and output cap to each other: the cap covers thought and answer, and neither passes the ceiling.
-    pub(super) fn fit(self, max_tokens: u32, ceiling: u32) -> (Self, u32) {
-        let Self::Budget(budget) = self else { return (self, max_tokens) };
-        let budget = budget.min(ceiling.saturating_sub(ROOM_TO_ANSWER)).max(SMALLEST_BUDGET);
-        (Self::Budget(budget), max_tokens.max(budget + ROOM_TO_ANSWER))
+    pub(super) fn fit(self, cap: Cap) -> (Self, u32) {
+        let Self::Budget(budget) = self else { return (self, cap.tokens) };
+        let budget = budget.min(cap.ceiling.saturating_sub(ROOM_TO_ANSWER)).max(SMALLEST_BUDGET);
+        (Self::Budget(budget), cap.tokens.max(budget + ROOM_TO_ANSWER).min(cap.ceiling))
     }
 
     /// The fields of the body, in order.

@@ -3,11 +3,12 @@
 use super::super::{Encoded, Target};
 use super::effort::Thinking;
 use super::endpoint::{self, Extras, Vendor};
-use super::model::{self, Generation};
+use super::model::{self, Cap, Generation};
+use super::thinking::Policy;
 use super::translate::{self, Accepts, Side, Turn};
 use super::{arrange, blocks};
 use crate::provider::Quirk;
-use crate::provider::names::is_family;
+use crate::provider::names::{is_family, wire_name};
 use crate::wire::schema::{self, Dialect};
 use hermes_types::{Concession, Object, Request, ToolChoice};
 use serde::Serialize;
@@ -29,12 +30,12 @@ pub fn encode(request: &Request, target: &Target) -> Encoded {
         settings: settings(request, target, vendor, fast),
         tools: tools(request),
         system: translate::system(&request.messages),
-        messages: arrange::conversation(&request.messages, accepts, vendor.thinking()),
+        messages: arrange::conversation(&request.messages, accepts, Policy::of(vendor, &request.model)),
     };
     let extras = Extras { long_context: !request.concedes(Concession::LongContext), fast };
     Encoded {
         url: endpoint::url(target),
-        headers: endpoint::headers(target, vendor, extras),
+        headers: endpoint::headers(request, target, vendor, extras),
         auth: endpoint::auth(target, vendor),
         // Strings, numbers and lists under string keys always have a JSON form.
         body: serde_json::to_vec(&body).unwrap_or_default(),
@@ -81,13 +82,11 @@ impl Serialize for Turn<'_> {
 
 fn settings(request: &Request, target: &Target, vendor: Vendor, fast: bool) -> Object {
     let generation = model::generation(&request.model);
-    let ceiling = model::ceiling(&request.model);
-    let asked = request.max_output_tokens.filter(|tokens| *tokens > 0).or(target.provider.max_tokens);
-    let (thinking, max_tokens) = thinking(request, vendor, generation).fit(asked.unwrap_or(ceiling), ceiling);
+    let (thinking, max_tokens) = thinking(request, vendor, generation).fit(Cap::of(request, target.provider));
 
     let mut settings = Object::new();
     let mut set = |key: &str, value: Value| settings.insert(key.to_owned(), value);
-    set("model", model::wire_name(&request.model, target.provider).into());
+    set("model", wire_name(target.provider, &request.model).into());
     set("max_tokens", max_tokens.into());
     set("stream", true.into());
     for (key, value) in thinking.fields() {
@@ -135,9 +134,6 @@ fn is_fast(request: &Request, vendor: Vendor) -> bool {
 }
 
 fn tools(request: &Request) -> Vec<Tool<'_>> {
-    if request.tool_choice == ToolChoice::Forbidden {
-        return Vec::new();
-    }
     let patterns = !request.concedes(Concession::SchemaPatterns);
     let is_moonshot = is_family(&request.model, "kimi") || is_family(&request.model, "moonshot");
     let dialect = if is_moonshot { Dialect::Moonshot } else { Dialect::Anthropic };
@@ -168,6 +164,7 @@ fn tool_choice(request: &Request) -> Option<Value> {
         ToolChoice::Auto => Some(json!({"type": "auto"})),
         ToolChoice::Required => Some(json!({"type": "any"})),
         ToolChoice::Named(name) => Some(json!({"type": "tool", "name": name})),
-        ToolChoice::Forbidden => None,
+        // The tools stay: the cache begins with them, and calls in the history are refused without them.
+        ToolChoice::Forbidden => Some(json!({"type": "none"})),
     }
 }

@@ -1,8 +1,8 @@
 //! Who listens at the other end: the URL, the headers and the place of the credential.
 
-use super::super::{AuthHeader, Login, Target};
-use super::thinking::Policy;
+use super::super::{AuthHeader, Login, Target, copilot};
 use crate::provider::Quirk;
+use hermes_types::Request;
 use url::Url;
 
 const VERSION: &str = "2023-06-01";
@@ -52,15 +52,6 @@ impl Vendor {
         }
     }
 
-    pub(super) fn thinking(self) -> Policy {
-        match self {
-            Self::Anthropic => Policy::LastTurn,
-            Self::Kimi => Policy::All,
-            Self::DeepSeek => Policy::Unsigned,
-            Self::Azure | Self::Bedrock | Self::MiniMax | Self::Palantir | Self::Other => Policy::Nothing,
-        }
-    }
-
     /// The `/coding` endpoint of Kimi is the one that does not see.
     pub(super) fn sees(self, target: &Target) -> bool {
         !(self == Self::Kimi && is_kimi_coding(target))
@@ -87,7 +78,12 @@ pub(super) struct Extras {
     pub(super) fast: bool,
 }
 
-pub(super) fn headers(target: &Target, vendor: Vendor, extras: Extras) -> Vec<(&'static str, String)> {
+pub(super) fn headers(
+    request: &Request,
+    target: &Target,
+    vendor: Vendor,
+    extras: Extras,
+) -> Vec<(&'static str, String)> {
     let long_context = extras.long_context && matches!(vendor, Vendor::Azure | Vendor::Bedrock);
     let betas = [
         (INTERLEAVED_THINKING, true),
@@ -99,12 +95,14 @@ pub(super) fn headers(target: &Target, vendor: Vendor, extras: Extras) -> Vec<(&
     let betas: Vec<&str> = betas.into_iter().filter(|(_, sent)| *sent).map(|(name, _)| name).collect();
     let mut headers = vec![("anthropic-version", VERSION.to_owned()), ("anthropic-beta", betas.join(","))];
     headers.extend(target.vendor_headers());
+    headers.extend(copilot::headers(request, target));
     headers
 }
 
 pub(super) fn auth(target: &Target, vendor: Vendor) -> AuthHeader {
     let bearer = matches!(vendor, Vendor::MiniMax | Vendor::Azure | Vendor::Palantir)
-        || target.provider.has(Quirk::BearerOnMessages);
+        || target.provider.has(Quirk::BearerOnMessages)
+        || copilot::serves(target);
     if target.login == Login::OAuth {
         AuthHeader::Bearer
     } else if is_kimi_coding(target) || !bearer {

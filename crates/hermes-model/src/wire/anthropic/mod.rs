@@ -5,9 +5,10 @@
 //! of them, `thinking` decides which reasoning may be shown again, `encode` writes the bytes. The way back is
 //! `decode` (events) and `answer` (the reply they add up to).
 //!
-//! The body ends with tools, system and messages, in that order, so that the bytes of a longer conversation begin with
-//! the bytes of the shorter one. Two rules of the protocol move bytes that were sent before, and nothing else does:
-//! thinking is sent back for the last assistant turn only, and images for the last three tool results only.
+//! The body ends with tools, system and messages, in that order, and a message has the same bytes wherever it stands: the
+//! bytes of a longer conversation begin with the bytes of the shorter one. Nothing is left out because it is old; making
+//! a history shorter is the business of compression. (The protocol has one place for system messages, so only one that is
+//! added in the middle of a conversation moves what stands behind it.)
 
 mod answer;
 mod arrange;

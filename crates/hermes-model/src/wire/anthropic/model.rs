@@ -1,14 +1,13 @@
-//! What a model's name tells: how to write it, how much it can say, which generation of Claude it is.
+//! What a model's name tells: how much it can say, and which generation of Claude it is.
 
-use crate::provider::context::output_ceiling;
-use crate::provider::{Provider, Quirk};
-use std::borrow::Cow;
+use crate::provider::context::{default_output_cap, output_ceiling};
+use crate::provider::Provider;
+use hermes_types::{Concession, Request};
 
-/// Vendors that list Claude models with a dot in the version.
-const DOTTED: [&str; 3] = ["alibaba", "alibaba-coding-plan", "opencode-go"];
-
-/// What a model nobody has heard of yet may write.
-const CEILING_OF_THE_UNKNOWN: u32 = 128_000;
+/// What a model nobody has heard of yet is asked for; the protocol wants some number.
+const CAP_OF_THE_UNKNOWN: u32 = 128_000;
+/// What is left to ask for when a cap was refused.
+const CAP_OF_LAST_RESORT: u32 = 8_192;
 
 /// How the settings of a request depend on the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,21 +22,23 @@ pub(super) enum Generation {
     Foreign,
 }
 
-/// The name the vendor knows the model by.
-pub(super) fn wire_name<'a>(model: &'a str, provider: &Provider) -> Cow<'a, str> {
-    let bare = model.strip_prefix("anthropic/").unwrap_or(model);
-    if provider.has(Quirk::LowercaseModel) {
-        Cow::Owned(bare.to_lowercase())
-    } else if bare.starts_with("claude-") && bare.contains('.') && !DOTTED.contains(&provider.id) {
-        Cow::Owned(bare.replace('.', "-"))
-    } else {
-        Cow::Borrowed(bare)
-    }
+/// How many tokens of output to ask for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Cap {
+    pub(super) tokens: u32,
+    /// What the model's family can write at most, where that is known.
+    pub(super) ceiling: u32,
 }
 
-/// The most tokens the model can write in one answer.
-pub(super) fn ceiling(model: &str) -> u32 {
-    output_ceiling(model).unwrap_or(CEILING_OF_THE_UNKNOWN)
+impl Cap {
+    pub(super) fn of(request: &Request, provider: &Provider) -> Self {
+        let known = output_ceiling(&request.model).unwrap_or(u32::MAX);
+        let refused = request.concedes(Concession::MaxTokens);
+        let ceiling = if refused { known.min(CAP_OF_LAST_RESORT) } else { known };
+        let asked = request.max_output_tokens.filter(|tokens| *tokens > 0);
+        let tokens = asked.or_else(|| default_output_cap(provider, &request.model)).unwrap_or(CAP_OF_THE_UNKNOWN);
+        Self { tokens: tokens.min(ceiling), ceiling }
+    }
 }
 
 pub(super) fn generation(model: &str) -> Generation {

@@ -6,12 +6,12 @@ mod requests;
 
 use super::super::{Decoder, End, Login, Target, sse};
 use super::{AnthropicDecoder, encode};
-use crate::provider::{COMPATIBLE, Provider, Quirk};
+use crate::provider::{COMPATIBLE, NameRule, Provider, Quirk};
 use hermes_types::{Assistant, CallId, Content, Delta, Fault, Message, Object, Reply, Request, ToolCall};
 use serde_json::{Value, json};
 use url::Url;
 
-static ANTHROPIC: Provider = Provider { id: "anthropic", label: "Anthropic", ..COMPATIBLE };
+static ANTHROPIC: Provider = Provider { id: "anthropic", label: "Anthropic", names: NameRule::Anthropic, ..COMPATIBLE };
 static CUSTOM: Provider = Provider { id: "custom", label: "Custom endpoint", ..COMPATIBLE };
 static DASHSCOPE: Provider = Provider { id: "alibaba", label: "Qwen Cloud", ..COMPATIBLE };
 static KIMI: Provider = Provider {
@@ -37,10 +37,13 @@ fn body(request: &Request, target: &Target) -> Value {
     serde_json::from_slice(&encode(request, target).body).expect("a JSON body")
 }
 
-/// The messages on the wire.
+/// The messages on the wire, to Claude.
 fn sent(messages: impl IntoIterator<Item = Message>, base: &str) -> Value {
-    let request = Request::new("claude-opus-4-6", messages);
-    body(&request, &target(&CUSTOM, base, Login::ApiKey))["messages"].take()
+    sent_to("claude-opus-4-6", messages, base)
+}
+
+fn sent_to(model: &str, messages: impl IntoIterator<Item = Message>, base: &str) -> Value {
+    body(&Request::new(model, messages), &target(&CUSTOM, base, Login::ApiKey))["messages"].take()
 }
 
 fn read_message(json: Value) -> Message {

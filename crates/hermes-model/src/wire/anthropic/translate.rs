@@ -3,7 +3,7 @@
 //! Content is always written as a list, also where the protocol would take a string: a cache marker that moves on must
 //! not change the form of the text it leaves behind. No list is ever empty and no text in it is ever blank.
 
-use super::blocks::{Block, Marker, Output, kind, mark, marker};
+use super::blocks::{Block, EMPTY, Marker, Output, kind, mark, marker, mention};
 use hermes_types::{Arguments, Assistant, Content, Message, Object, Part, Plain, ToolCall, ToolResult};
 use serde_json::Value;
 use std::borrow::Cow;
@@ -59,30 +59,39 @@ pub(super) fn turns(messages: &[Arc<Message>], accepts: Accepts) -> Vec<Turn<'_>
     turns
 }
 
-/// The system prompt: plain text, or a list when a cache marker has to sit somewhere. The last one holds.
+/// The system messages, all of them and in order: plain text, or a list when a cache marker has to sit somewhere.
 pub(super) fn system(messages: &[Arc<Message>]) -> Option<Output<'_>> {
-    let message = messages.iter().rev().find_map(|message| match &**message {
+    let said = messages.iter().filter_map(|message| match &**message {
         Message::System(message) => Some(message),
         _ => None,
-    })?;
-    let marker = marker_of(Some(&message.content), &message.extra);
-    if marker.is_none() {
-        return Some(joined(&message.content)).filter(|text| !text.trim().is_empty()).map(Output::Text);
+    });
+    if said.clone().any(|message| marker_of(Some(&message.content), &message.extra).is_some()) {
+        let blocks: Vec<Block<'_>> = said.flat_map(system_blocks).collect();
+        return Some(blocks).filter(|blocks| !blocks.is_empty()).map(Output::Blocks);
     }
+    let mut texts: Vec<Cow<'_, str>> =
+        said.map(|message| joined(&message.content)).filter(|text| !text.trim().is_empty()).collect();
+    if texts.len() > 1 {
+        texts = vec![Cow::Owned(texts.join("\n\n"))];
+    }
+    texts.pop().map(Output::Text)
+}
+
+fn system_blocks(message: &Plain) -> Vec<Block<'_>> {
     let mut blocks = match &message.content {
         Content::Text(text) => vec![Block::text(text.as_str())],
         Content::Parts(parts) => parts.iter().filter_map(text_part).collect(),
     };
     blocks.retain(|block| !block.is_blank());
-    mark(&mut blocks, marker);
-    Some(blocks).filter(|blocks| !blocks.is_empty()).map(Output::Blocks)
+    mark(&mut blocks, marker_of(Some(&message.content), &message.extra));
+    blocks
 }
 
 fn user(message: &Plain, accepts: Accepts) -> Vec<Block<'_>> {
     let mut blocks: Vec<Block<'_>> = match &message.content {
         Content::Text(text) => vec![Block::text(text.as_str())],
         Content::Parts(parts) => {
-            let translate = |part| image(part, accepts).or_else(|| text_part(part)).or_else(|| Block::foreign(part));
+            let translate = |part| image(part, accepts).or_else(|| text_part(part)).or_else(|| Block::attachment_of(part));
             parts.iter().filter_map(translate).collect()
         }
     };
@@ -100,7 +109,7 @@ fn assistant(message: &Assistant, accepts: Accepts) -> Vec<Block<'_>> {
     {
         blocks.insert(0, Block::Thinking { thinking, signature: None });
     }
-    settle(&mut blocks, "(empty)", marker_of(message.content.as_ref(), &message.extra));
+    settle(&mut blocks, EMPTY, marker_of(message.content.as_ref(), &message.extra));
     blocks
 }
 
@@ -175,22 +184,20 @@ fn stray_tool_use(object: &Object) -> Block<'_> {
 
 /// The arguments with sorted keys, so that the same call has the same bytes; none when they cannot be read.
 fn input(arguments: &Arguments) -> Object {
-    let strict = serde_json::from_str(&arguments.canonical()).ok();
-    strict.or_else(|| arguments.parse().ok()).unwrap_or_default()
+    serde_json::from_str(&arguments.canonical()).unwrap_or_default()
 }
 
 fn tool_result(message: &ToolResult, accepts: Accepts) -> Block<'_> {
     let content = match &message.content {
         Content::Parts(parts) if accepts.images && accepts.result_blocks && parts.iter().any(is_image) => {
-            let translate = |part| Block::image_of(part).or_else(|| part.text().map(Block::text));
+            let translate = |part| Block::image_of(part).or_else(|| line(part).map(Block::text));
             Output::Blocks(parts.iter().filter_map(translate).filter(|block| !block.is_blank()).collect())
         }
-        Content::Parts(parts) if parts.iter().any(is_image) => {
-            let line = |part| if is_image(part) { Some(IMAGE_LEFT_OUT) } else { part.text() };
-            Output::Text(parts.iter().filter_map(line).collect::<Vec<_>>().join("\n").into())
-        }
         content => {
-            let text = joined(content);
+            let text = match content {
+                Content::Text(text) => Cow::Borrowed(text.as_str()),
+                Content::Parts(parts) => parts.iter().filter_map(line).collect::<Vec<_>>().join("\n").into(),
+            };
             Output::Text(if text.trim().is_empty() { "(no output)".into() } else { text })
         }
     };
@@ -199,6 +206,11 @@ fn tool_result(message: &ToolResult, accepts: Accepts) -> Block<'_> {
         content,
         cache_control: marker_of(Some(&message.content), &message.extra),
     }
+}
+
+/// A part of a tool result in words.
+fn line(part: &Part) -> Option<&str> {
+    if is_image(part) { Some(IMAGE_LEFT_OUT) } else { part.text().or_else(|| mention(part)) }
 }
 
 fn is_image(part: &Part) -> bool {
@@ -229,9 +241,10 @@ fn joined(content: &Content) -> Cow<'_, str> {
     }
 }
 
-/// A message says something and carries its marker, whatever was left out of it.
+/// A message says something and carries its marker, whatever was left out of it. Thinking is not said, and cannot be
+/// marked.
 fn settle<'a>(blocks: &mut Vec<Block<'a>>, placeholder: &'static str, marker: Marker<'a>) {
-    if blocks.is_empty() {
+    if blocks.iter().all(Block::is_thinking) {
         blocks.push(Block::text(placeholder));
     }
     mark(blocks, marker);

@@ -84,7 +84,7 @@ impl ResponsesDecoder {
             "response.custom_tool_call_input.done" => self.whole_arguments(wire, Kind::CustomCall),
             "response.reasoning_summary_part.added" => self.next_summary(wire, out),
             "response.output_item.added" => self.announced(wire, out),
-            "response.output_item.done" => match wire.item.map(|raw| serde_json::from_str::<Value>(raw.get())) {
+            "response.output_item.done" => match wire.item.map(|raw| json::parse(raw.get())) {
                 Some(Ok(item)) => self.item(wire.output_index.count(), item, out),
                 _ => {
                     self.gathered.garbled = true;
@@ -170,7 +170,7 @@ impl ResponsesDecoder {
     }
 
     fn announced(&mut self, wire: &Wire<'_>, out: &mut Vec<Delta>) -> Result<(), Fault> {
-        let Some(Ok(item)) = wire.item.map(|raw| serde_json::from_str::<Value>(raw.get())) else { return Ok(()) };
+        let Some(Ok(item)) = wire.item.map(|raw| json::parse(raw.get())) else { return Ok(()) };
         let address = Address { place: wire.output_index.count(), id: text_at(&item, "id") };
         let slot = self.gathered.slots.of_item(address, &item)?;
         if slot.done.is_none() {
@@ -229,7 +229,7 @@ impl ResponsesDecoder {
     /// An event without a type: a whole answer in one piece, or an error in place of one.
     fn whole(&mut self, event: sse::Event<'_>, wire: &Wire<'_>, out: &mut Vec<Delta>) -> Result<(), Fault> {
         let is_error = wire.error.is_some() || wire.detail.is_some();
-        match serde_json::from_str::<Value>(event.data) {
+        match json::parse(event.data) {
             Ok(response) if wire.output.is_some() => self.end("completed", response, out),
             Ok(error) if is_error => Err(fault::from_error_body(None, &error)),
             _ => Ok(()),
@@ -242,7 +242,7 @@ fn address<'a>(wire: &'a Wire<'_>) -> Address<'a> {
 }
 
 fn response_of(wire: &Wire<'_>) -> Value {
-    wire.response.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
+    wire.response.and_then(|raw| json::parse(raw.get()).ok()).unwrap_or_default()
 }
 
 fn show_text(slot: &Slot, text: &str, calling: bool, out: &mut Vec<Delta>) {
@@ -265,8 +265,7 @@ fn show_call(slot: &mut Slot, out: &mut Vec<Delta>) -> bool {
 }
 
 fn announced_fault(data: &str) -> Fault {
-    let body = serde_json::from_str::<Value>(data).unwrap_or_default();
-    fault::from_error_body(None, &body)
+    fault::from_error_body(None, &json::parse(data).unwrap_or_default())
 }
 
 fn failure(status: &str, error: Option<&Value>) -> Fault {

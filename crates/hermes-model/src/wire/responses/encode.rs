@@ -3,8 +3,9 @@
 use super::items::{self, Item};
 use super::{Backend, bounded_id, short_hash, text_at, tools};
 use crate::provider::Quirk;
-use crate::wire::{AuthHeader, Encoded, Target};
-use hermes_types::{Concession, Content, Effort, Message, Object, PartView, Reasoning, Request, Role};
+use crate::provider::names::wire_name;
+use crate::wire::{AuthHeader, Encoded, Target, copilot};
+use hermes_types::{Concession, Effort, Message, Object, Reasoning, Request};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Value, json};
 
@@ -60,7 +61,7 @@ fn head(request: &Request, target: &Target, backend: Backend) -> Object {
             head.insert(key.to_owned(), value);
         }
     };
-    set("model", json!(request.model));
+    set("model", json!(wire_name(target.provider, &request.model)));
     set("instructions", if system.trim().is_empty() { json!(DEFAULT_INSTRUCTIONS) } else { json!(system) });
     if !definitions.is_empty() {
         set("tools", Value::Array(definitions));
@@ -111,7 +112,10 @@ fn reasoning(request: &Request, backend: Backend) -> Value {
         }
         Backend::Xai if !begins_with_any(&request.model, &GROK_WITH_EFFORT) => Value::Null,
         // What the catalogue of the endpoint allows is not known here, so only an explicit wish is passed on.
-        Backend::Xai | Backend::GitHub => effort.map_or(Value::Null, |effort| json!({"effort": plain_effort(effort)})),
+        Backend::Xai => effort.map_or(Value::Null, |effort| json!({"effort": plain_effort(effort)})),
+        Backend::GitHub => {
+            effort.map_or(Value::Null, |effort| json!({"effort": plain_effort(effort), "summary": "auto"}))
+        }
     }
 }
 
@@ -170,29 +174,6 @@ fn headers(request: &Request, target: &Target, backend: Backend) -> Vec<(&'stati
         Backend::Xai => headers.extend(session.map(|session| ("x-grok-conv-id", session))),
         Backend::GitHub | Backend::Other => {}
     }
-    if target.provider.has(Quirk::CopilotHeaders) || target.host_is("githubcopilot.com") {
-        headers.push(("openai-intent", "conversation-edits".to_owned()));
-        headers.push(("x-initiator", initiator(request).to_owned()));
-        if shows_images(request) {
-            headers.push(("copilot-vision-request", "true".to_owned()));
-        }
-    }
+    headers.extend(copilot::headers(request, target));
     headers
-}
-
-/// A turn is the person's until the first tool has run.
-fn initiator(request: &Request) -> &'static str {
-    match request.messages.last().map(|message| message.role()) {
-        Some(Role::Tool | Role::Assistant) => "agent",
-        _ => "user",
-    }
-}
-
-fn shows_images(request: &Request) -> bool {
-    let has_image = |content: &Content| match content {
-        Content::Text(_) => false,
-        Content::Parts(parts) => parts.iter().any(|part| matches!(part.view(), PartView::Image { .. })),
-    };
-    !request.concedes(Concession::Images)
-        && request.messages.iter().any(|message| message.content().is_some_and(has_image))
 }

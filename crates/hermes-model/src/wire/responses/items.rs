@@ -16,6 +16,11 @@ use std::collections::HashSet;
 /// Stands where the result of a call was lost, so that the call can stay.
 const NO_RESULT: &str = "(no result was recorded for this call)";
 const NO_IMAGE: &str = "(an image was left out here)";
+const NO_ATTACHMENT: &str = "(an attachment was left out here)";
+/// Parts the API takes besides text and images with an address.
+const OWN_PARTS: [&str; 3] = ["input_file", "input_image", "input_audio"];
+/// State of other protocols, which is no part of what was said.
+const NOT_SAID: [&str; 4] = ["thinking", "redacted_thinking", "tool_use", "tool_result"];
 /// A call needs some name to be paired with its result.
 const NAMELESS: &str = "invalid_tool_call";
 /// Statuses a message may be sent back with.
@@ -95,7 +100,7 @@ pub(super) fn input<'a>(request: &'a Request, backend: Backend, target: &Target)
         issuer: (!request.concedes(Concession::EncryptedReasoning)).then(|| backend.issuer(target)),
         named_messages: backend != Backend::GitHub,
         images: !request.concedes(Concession::Images),
-        tool_images: !request.concedes(Concession::ToolResultParts),
+        result_parts: !request.concedes(Concession::ToolResultParts),
     };
     for (place, message) in request.messages.iter().enumerate() {
         match message.as_ref() {
@@ -121,7 +126,8 @@ struct Writer<'a> {
     /// Whether messages keep their ids.
     named_messages: bool,
     images: bool,
-    tool_images: bool,
+    /// Whether results may be more than text.
+    result_parts: bool,
 }
 
 struct OpenCall<'a> {
@@ -133,7 +139,7 @@ struct OpenCall<'a> {
 impl<'a> Writer<'a> {
     fn say(&mut self, role: &'static str, content: &'a Content) {
         self.close_calls();
-        let content = self.words(content, self.images);
+        let content = words(content, Takes { images: self.images, own_parts: true });
         self.items.push(Item::Said { role, content });
     }
 
@@ -143,8 +149,8 @@ impl<'a> Writer<'a> {
         self.reasoning(assistant);
         let reasoned = self.items.len() > before;
         let spoke = self.message_items(assistant) || self.plain_text(assistant);
-        if reasoned && !spoke {
-            // A reasoning item must not stand alone.
+        if reasoned && !spoke && assistant.tool_calls.is_empty() {
+            // A reasoning item must not stand alone, but nothing may come between it and the call it led to.
             self.items.push(Item::Said { role: "assistant", content: Words::Text(Cow::Borrowed("")) });
         }
         for (index, call) in assistant.tool_calls.iter().enumerate() {
@@ -204,10 +210,7 @@ impl<'a> Writer<'a> {
             return;
         }
         let name = call.function.name.trim();
-        let arguments = match call.function.arguments.canonical() {
-            blank if blank.trim().is_empty() => Cow::Borrowed("{}"),
-            arguments => arguments,
-        };
+        let arguments = call.function.arguments.canonical();
         let name = if name.is_empty() { NAMELESS } else { name };
         self.items.push(Item::Typed(Typed::FunctionCall { call_id: wire_id.clone(), name, arguments }));
         self.open.push(OpenCall { names: [call.id.as_str(), call.pairing_id().as_str()], wire_id });
@@ -220,9 +223,9 @@ impl<'a> Writer<'a> {
         let names_it = |open: &OpenCall<'_>| open.names.contains(&name) || paired.as_ref() == Some(&open.wire_id);
         let Some(place) = self.open.iter().position(names_it) else { return };
         let call_id = self.open.remove(place).wire_id;
-        let output = self.words(&result.content, self.images && self.tool_images);
-        let output = match output {
-            Words::Parts(parts) if !parts.iter().any(is_image) => Words::Text(Cow::Owned(result_text(&parts))),
+        let takes = Takes { images: self.images && self.result_parts, own_parts: self.result_parts };
+        let output = match words(&result.content, takes) {
+            Words::Parts(parts) => only_text(&parts).map_or(Words::Parts(parts), |text| Words::Text(Cow::Owned(text))),
             output => output,
         };
         self.items.push(Item::Typed(Typed::FunctionCallOutput { call_id, output }));
@@ -235,40 +238,50 @@ impl<'a> Writer<'a> {
             self.items.push(Item::Typed(Typed::FunctionCallOutput { call_id: open.wire_id, output }));
         }
     }
+}
 
-    fn words(&self, content: &'a Content, images: bool) -> Words<'a> {
-        match content {
-            Content::Text(text) => Words::Text(Cow::Borrowed(text)),
-            Content::Parts(parts) => Words::Parts(parts.iter().filter_map(|part| part_item(part, images)).collect()),
+/// What may stand in a list of parts besides text.
+#[derive(Debug, Clone, Copy)]
+struct Takes {
+    images: bool,
+    own_parts: bool,
+}
+
+/// A list with nothing in it is refused, an empty text is not.
+fn words(content: &Content, takes: Takes) -> Words<'_> {
+    match content {
+        Content::Text(text) => Words::Text(Cow::Borrowed(text)),
+        Content::Parts(parts) => {
+            let parts: Vec<PartItem<'_>> = parts.iter().filter_map(|part| part_item(part, takes)).collect();
+            if parts.is_empty() { Words::Text(Cow::Borrowed("")) } else { Words::Parts(parts) }
         }
     }
 }
 
-fn part_item(part: &Part, images: bool) -> Option<PartItem<'_>> {
-    Some(match part.view() {
-        PartView::Text(text) => PartItem::Known(KnownPart::InputText { text }),
-        PartView::Image { url, detail } if images => PartItem::Known(KnownPart::InputImage { image_url: url, detail }),
-        PartView::Image { .. } => PartItem::Known(KnownPart::InputText { text: NO_IMAGE }),
-        PartView::Other => {
-            part.0.get("type").and_then(Value::as_str).filter(|kind| kind.starts_with("input_"))?;
-            PartItem::Verbatim(&part.0)
-        }
-    })
+fn part_item(part: &Part, takes: Takes) -> Option<PartItem<'_>> {
+    let kind = part.0.get("type").and_then(Value::as_str).unwrap_or_default();
+    let known = match part.view() {
+        PartView::Text(text) => KnownPart::InputText { text },
+        PartView::Image { url, detail } if takes.images => KnownPart::InputImage { image_url: url, detail },
+        PartView::Image { .. } => KnownPart::InputText { text: NO_IMAGE },
+        PartView::Other if kind == "input_image" && !takes.images => KnownPart::InputText { text: NO_IMAGE },
+        PartView::Other if NOT_SAID.contains(&kind) => return None,
+        PartView::Other if takes.own_parts && OWN_PARTS.contains(&kind) => return Some(PartItem::Verbatim(&part.0)),
+        PartView::Other => KnownPart::InputText { text: NO_ATTACHMENT },
+    };
+    Some(PartItem::Known(known))
 }
 
-fn is_image(part: &PartItem<'_>) -> bool {
-    matches!(part, PartItem::Known(KnownPart::InputImage { .. }))
-}
-
-fn result_text(parts: &[PartItem<'_>]) -> String {
-    let texts: Vec<&str> = parts
+/// The parts as one text; `None` when there is more than text among them.
+fn only_text(parts: &[PartItem<'_>]) -> Option<String> {
+    let texts: Option<Vec<&str>> = parts
         .iter()
-        .filter_map(|part| match part {
+        .map(|part| match part {
             PartItem::Known(KnownPart::InputText { text }) => Some(*text),
             _ => None,
         })
         .collect();
-    texts.join("\n")
+    texts.map(|texts| texts.join("\n"))
 }
 
 /// The id that pairs a call with its output: the provider's own where there is one, else one that never moves.

@@ -167,6 +167,12 @@ fn copilot_learns_who_asks_and_whether_there_is_something_to_see() {
     let headers = |request: &Request| encode(request, &copilot()).headers;
     let user = vec![("openai-intent", "conversation-edits".to_owned()), ("x-initiator", "user".to_owned())];
     assert_eq!(headers(&request), user);
+    // The row of the vendor names the intent already.
+    let row = target(Provider::find("copilot").expect("copilot"), "https://api.githubcopilot.com");
+    let once = vec![("Openai-Intent", "conversation-edits".to_owned()), ("x-initiator", "user".to_owned())];
+    assert_eq!(encode(&request, &row).headers, once);
+    request.reasoning = Some(Reasoning::Effort(Effort::Low));
+    assert_eq!(body(&request, &copilot())["reasoning"], json!({"effort": "low", "summary": "auto"}));
     let seen = Request::new(
         "gpt-5.2",
         [
@@ -200,6 +206,8 @@ fn efforts_fit_the_model() {
     assert_eq!(effort(&codex(), "gpt-5.2", Some(Reasoning::Off)), (None, Some(0)));
     assert_eq!(effort(&openai(), "gpt-4.1", None), (None, Some(0)));
     assert_eq!(effort(&openai(), "openai/gpt-5.2", Some(Reasoning::On)), says("medium", Some(1)));
+    let row = target(Provider::find("openai-codex").expect("codex"), "https://chatgpt.com/backend-api/codex");
+    assert_eq!(body(&Request::new("openai/gpt-5.4", []), &row)["model"], "gpt-5.4");
     assert_eq!(effort(&copilot(), "gpt-5.2", of(Effort::XHigh)), says("high", None));
     assert_eq!(effort(&xai(), "grok-4.5", None), (None, Some(1)));
 }
@@ -274,25 +282,74 @@ fn a_history_becomes_items() {
     );
 }
 
+/// The program before this one put an empty message between reasoning and call as well. The model never said it, so the
+/// call no longer followed the reasoning it was made by.
 #[test]
-fn reasoning_alone_is_followed_by_an_empty_message() {
-    let assistant = Assistant {
-        codex_reasoning_items: Some(vec![json!({"type": "reasoning", "id": "rs_1", "encrypted_content": "e",
-            "summary": [{"type": "summary_text", "text": "t"}]})]),
-        tool_calls: vec![call("", "read_file", "")],
-        ..Assistant::default()
+fn reasoning_is_followed_by_what_it_led_to_and_by_an_empty_message_only_when_alone() {
+    let thinking = |tool_calls: Vec<ToolCall>| {
+        Message::Assistant(Assistant {
+            codex_reasoning_items: Some(vec![json!({"type": "reasoning", "id": "rs_1", "encrypted_content": "e",
+                "summary": [{"type": "summary_text", "text": "t"}]})]),
+            tool_calls,
+            ..Assistant::default()
+        })
     };
+    let thought =
+        json!({"type": "reasoning", "encrypted_content": "e", "summary": [{"type": "summary_text", "text": "t"}]});
     let id = CallId::deterministic("read_file", "", 0);
-    let request = Request::new("gpt-5.2", [Message::Assistant(assistant), Message::tool(&id, "read_file", "text")]);
+    let called = [thinking(vec![call("", "read_file", "")]), Message::tool(&id, "read_file", "text")];
     assert_eq!(
-        input(&request, &openai()),
+        input(&Request::new("gpt-5.2", called), &openai()),
         json!([
-            {"type": "reasoning", "encrypted_content": "e", "summary": [{"type": "summary_text", "text": "t"}]},
-            {"role": "assistant", "content": ""},
+            thought,
             {"type": "function_call", "call_id": id, "name": "read_file", "arguments": "{}"},
             {"type": "function_call_output", "call_id": id, "output": "text"},
         ])
     );
+    assert_eq!(
+        input(&Request::new("gpt-5.2", [thinking(vec![])]), &openai()),
+        json!([thought, {"role": "assistant", "content": ""}])
+    );
+}
+
+#[test]
+fn what_cannot_be_sent_is_mentioned() {
+    const ATTACHMENT: &str = "(an attachment was left out here)";
+    let parts = |parts: Value| serde_json::from_value::<Content>(parts).expect("content");
+    let said = |content: Value| {
+        input(&Request::new("gpt-5.2", [Message::user(parts(content))]), &openai())[0]["content"].take()
+    };
+    let words = |text: &str| json!({"type": "input_text", "text": text});
+    let document = || json!({"type": "document", "source": {"type": "text", "data": "d"}});
+    let file = || json!({"type": "input_file", "file_id": "f1"});
+    assert_eq!(said(json!([document()])), json!([words(ATTACHMENT)]));
+    assert_eq!(
+        said(json!([{"type": "text", "text": "see"}, file(), {"type": "file", "file": {}}, {"type": "input_text"}])),
+        json!([words("see"), file(), words(ATTACHMENT), words(ATTACHMENT)])
+    );
+    // State of other protocols is no part of what was said.
+    assert_eq!(said(json!([{"type": "thinking", "thinking": "private"}])), "");
+    assert_eq!(said(json!([])), "");
+
+    let history =
+        |content: Value| Request::new("gpt-5.2", [calling(vec![call("c1", "f", "{}")]), result("c1", parts(content))]);
+    let output = |request: &Request| input(request, &openai())[1]["output"].take();
+    let mut request = history(json!([{"type": "text", "text": "saved"}, document()]));
+    assert_eq!(output(&request), format!("saved\n{ATTACHMENT}"));
+    request = history(json!([{"type": "text", "text": "saved"}, file()]));
+    assert_eq!(output(&request), json!([words("saved"), file()]));
+    request.concessions.insert(Concession::ToolResultParts);
+    assert_eq!(output(&request), format!("saved\n{ATTACHMENT}"));
+    request = history(json!([{"type": "input_image", "file_id": "f1"}]));
+    assert_eq!(output(&request), json!([{"type": "input_image", "file_id": "f1"}]));
+    request.concessions.insert(Concession::Images);
+    assert_eq!(output(&request), "(an image was left out here)");
+}
+
+#[test]
+fn slips_in_arguments_are_mended_for_the_server_too() {
+    let request = Request::new("gpt-5.2", [calling(vec![call("c1", "f", "{'b': True, 'a': 1,}")]), result("c1", "ok")]);
+    assert_eq!(input(&request, &openai())[0]["arguments"], r#"{"a":1,"b":true}"#);
 }
 
 #[test]
@@ -657,6 +714,30 @@ fn a_server_that_sends_only_wholes_is_shown_all_the_same() {
         assert_eq!(told.deltas, [Delta::Text("Hi".into())], "{events:?}");
         let reply = told.reply.expect("a reply");
         assert_eq!((reply.text().as_str(), reply.stop_reason(), reply.cut_off), ("Hi", StopReason::Stop, false));
+    }
+}
+
+#[test]
+fn half_a_character_inside_an_item_costs_one_character_and_not_the_item() {
+    let broken = |event: Value| stream(&[event]).replace('@', "\\ud83d");
+    let call = item(1, function_call("1", "write", "{\"text\":\"x\"}"));
+    let answer = broken(item(0, message("msg_1", "Hi @")))
+        + &broken(added(2, message("msg_2 @", "")))
+        + &stream(&[call])
+        + &broken(json!({"type": "response.completed", "response": {"status": "completed", "model": "m @"}}));
+    let reply = tell_as(&openai(), &answer, End::Whole).reply.expect("a reply");
+    assert_eq!((reply.text().as_str(), reply.model.as_deref()), ("Hi \u{fffd}", Some("m \u{fffd}")));
+    assert_eq!((reply.tool_calls().len(), reply.stop_reason(), reply.cut_off), (1, StopReason::ToolCalls, false));
+
+    let whole = broken(json!({"id": "r", "status": "completed", "output": [message("m", "Hi @")]}));
+    assert_eq!(tell_as(&openai(), &whole, End::Whole).reply.expect("a reply").text(), "Hi \u{fffd}");
+
+    let failed = broken(json!({"type": "response.failed", "response": {"status": "failed",
+        "error": {"code": "rate_limit_exceeded", "message": "Slow @"}}}));
+    let error = broken(json!({"type": "error", "code": "rate_limit_exceeded", "message": "Slow @"}));
+    for body in [failed, error] {
+        let fault = tell_as(&openai(), &body, End::Whole).reply.expect_err("a fault");
+        assert_eq!((fault.kind, fault.message.as_str()), (FaultKind::RateLimit, "Slow \u{fffd}"), "{body}");
     }
 }
 

@@ -211,6 +211,17 @@ fn a_call_that_may_be_missing_something_is_named_and_not_made() {
     assert_eq!(before_the_first_argument, (names(&["read"]), names(&["write"]), length.clone(), true));
     let out_of_tokens = cut(vec![open(), stop(1), end("max_tokens")], End::Whole);
     assert_eq!(out_of_tokens, (names(&["read"]), names(&["write"]), length.clone(), false));
+    let refused = cut(vec![open(), stop(1), end("refusal")], End::Whole);
+    assert_eq!(refused, (names(&["read"]), names(&["write"]), StopReason::ContentFilter, false));
+    for word in ["stop_sequence", "pause_turn", "a word of next year"] {
+        let stopped = cut(vec![open(), stop(1), end(word)], End::Whole);
+        assert_eq!(stopped, (names(&["read"]), names(&["write"]), length.clone(), false), "{word}");
+    }
+    let never_closed = cut(vec![open(), end("end_turn")], End::Whole);
+    assert_eq!(never_closed, (names(&["read"]), names(&["write"]), length.clone(), false));
+    // Whoever closes the block and then ends the turn has said all there was to say.
+    let ended_at_will = cut(vec![open(), stop(1), end("end_turn")], End::Whole);
+    assert_eq!(ended_at_will, (names(&["read", "write"]), names(&[]), StopReason::ToolCalls, false));
     let unreadable = cut(vec![open(), argued(1, "{\"a\": 1} {\"b\""), stop(1), end("tool_use")], End::Whole);
     assert_eq!(unreadable, (names(&["read"]), names(&["write"]), length.clone(), false));
     let whole_but_for_the_end = cut(vec![open(), argued(1, "{\"path\": \"y\"}")], End::Cut);
@@ -255,6 +266,61 @@ fn repeated_events_change_nothing() {
     let ((plain_deltas, plain), (noisy_deltas, noisy)) = (story(false), story(true));
     assert_eq!(noisy.expect("a reply"), plain.expect("a reply"));
     assert_eq!((started(&noisy_deltas), started(&plain_deltas)), (1, 1));
+}
+
+#[test]
+fn arguments_nobody_announced_are_those_of_a_lost_call() {
+    let lost = outcome([wrote(0, "a"), argued(77, "{}"), end("tool_use")], End::Whole);
+    assert_eq!(lost, (names(&[]), names(&["(a call without a name)"]), StopReason::Length, false));
+}
+
+#[test]
+fn a_fragment_survives_the_odd_fields_beside_it() {
+    let odd = |index: u64, delta: &str| {
+        ("", format!("{{\"type\":\"content_block_delta\",\"index\":{index},\"delta\":{{{delta}}}}}"))
+    };
+    let mut list = events([start(0, &json!({"type": "thinking"})), start(1, &text_block())]);
+    list.push(odd(0, r#""type":"thinking_delta","thinking":"hm","text":null"#));
+    list.push(odd(0, r#""type":"signature_delta","signature":"s","thinking":7"#));
+    list.push(odd(1, r#""type":"text_delta","text":"half \ud83d","partial_json":null"#));
+    list.extend(events([start(2, &call_block("t", "write"))]));
+    // Nothing is said in these two.
+    list.push(odd(2, r#""type":"input_json_delta""#));
+    list.push(odd(2, r#""type":"input_json_delta","partial_json":null"#));
+    list.push(odd(2, r#""type":"input_json_delta","text":null,"partial_json":"{\"path\":""#));
+    list.push(odd(2, r#""type":"input_json_delta","partial_json":"\"x\ude00\"}""#));
+    list.extend(events([end("tool_use")]));
+    let (deltas, reply) = decode(&list, End::Whole);
+    let reply = reply.expect("a reply");
+    assert_eq!(
+        (reply.text().as_str(), reply.tool_calls()),
+        ("half \u{fffd}", &[ToolCall::new(CallId::new("t"), "write", "{\"path\":\"x\u{fffd}\"}")][..])
+    );
+    assert_eq!(
+        reply.message.reasoning_details,
+        Some(vec![json!({"type": "thinking", "thinking": "hm", "signature": "s"})])
+    );
+    assert!(deltas.contains(&Delta::Reasoning("hm".into())) && deltas.contains(&Delta::Text("half \u{fffd}".into())));
+}
+
+#[test]
+fn a_fragment_that_cannot_be_read_ends_the_answer() {
+    let call = || start(0, &call_block("t", "write"));
+    let delta = |delta: Value| json!({"type": "content_block_delta", "index": 0, "delta": delta});
+    let mut nowhere = argued(0, "{}");
+    nowhere["index"] = json!(-1);
+    let table = [
+        delta(json!({"type": "input_json_delta", "partial_json": {"path": "x"}})),
+        delta(json!({"type": "text_delta", "text": 5})),
+        delta(json!({"type": "thinking_delta", "thinking": ["t"]})),
+        delta(json!({"type": "signature_delta", "signature": false})),
+        delta(json!("{}")),
+        nowhere,
+    ];
+    for event in table {
+        let told = decode(&events([call(), event.clone(), end("tool_use")]), End::Whole).1;
+        assert_eq!(told.map_err(|fault| fault.kind), Err(FaultKind::Malformed), "{event}");
+    }
 }
 
 #[test]

@@ -4,6 +4,7 @@ use super::*;
 use hermes_types::Part;
 use proptest::prelude::*;
 use std::collections::HashSet;
+use std::sync::Arc;
 
 fn any_text() -> impl Strategy<Value = String> {
     prop_oneof![Just(String::new()), Just(" \n".to_owned()), "[a-zé ]{1,6}"]
@@ -64,6 +65,28 @@ fn any_message() -> impl Strategy<Value = Message> {
     ]
 }
 
+/// Messages that come together: what a person says, or what a model says with the results of its calls (some lost, some
+/// of nobody). Between them a request may be made, within them never.
+fn any_turn() -> impl Strategy<Value = Vec<Message>> {
+    let results = prop::collection::vec((any_id(), any_content()), 0..4);
+    prop_oneof![
+        1 => any_content().prop_map(|content| vec![Message::user(content)]),
+        2 => (any_assistant(), results, any::<bool>()).prop_map(|(said, results, answered)| {
+            let mut turn = vec![said];
+            if let (Message::Assistant(said), true) = (&turn[0], answered) {
+                let ids: Vec<String> = said.tool_calls.iter().map(|call| call.id.as_str().to_owned()).collect();
+                turn.extend(ids.iter().map(|id| tool(id, "seen")));
+            }
+            turn.extend(results.iter().map(|(id, content)| tool(id, content.clone())));
+            turn
+        }),
+    ]
+}
+
+fn proxy() -> Target {
+    target(&CUSTOM, "https://proxy.example/anthropic", Login::ApiKey)
+}
+
 const HOSTS: [&str; 4] = [NATIVE, MINIMAX, "https://api.moonshot.ai/anthropic", "https://api.deepseek.com/anthropic"];
 
 fn ids<'a>(message: &'a Value, kind: &str, key: &str) -> Vec<&'a str> {
@@ -95,6 +118,7 @@ proptest! {
             prop_assert_eq!(&message["role"], expected, "{}", wire);
             let blocks = message["content"].as_array().expect("a list of blocks");
             prop_assert!(!blocks.is_empty() && !blocks.iter().any(says_nothing), "{}", wire);
+            prop_assert!(blocks.last().is_none_or(|last| last["type"] != "thinking"), "{}", wire);
             let calls = ids(message, "tool_use", "id");
             prop_assert!(calls.iter().all(|id| seen.insert(id.to_string())), "an id twice: {}", wire);
             let answers = messages.get(at + 1).map(|next| ids(next, "tool_result", "tool_use_id")).unwrap_or_default();
@@ -103,19 +127,25 @@ proptest! {
         prop_assert!(ids(&messages[0], "tool_result", "tool_use_id").is_empty());
     }
 
-    /// More messages only add bytes, as long as neither thinking nor images have to move.
+    /// P2: a longer conversation begins with the bytes of the shorter one, whatever is in it and whoever reads it. Behind
+    /// the last block of the shorter one its message either closes or goes on.
     #[test]
-    fn a_longer_history_begins_with_the_bytes_of_the_shorter(words in prop::collection::vec("[a-z]{1,5}", 1..6), more in "[a-z]{1,5}") {
-        let mut history = vec![Message::system("s")];
-        for (at, word) in words.iter().enumerate() {
-            let id = format!("t{at}");
-            history.extend([Message::user(word.as_str()), calls(&[&id]), tool(&id, word.as_str()), Message::assistant(word.as_str())]);
+    fn a_longer_history_begins_with_the_bytes_of_the_shorter(
+        history in prop::collection::vec(any_turn(), 1..8),
+        model in prop::sample::select(vec!["claude-opus-4-6", "MiniMax-M3", "kimi-k2.5", "deepseek-v4-pro", "qwen3-max"]),
+    ) {
+        let mut request = Request::new(model, [Message::system("s"), Message::user("q")]);
+        let mut shorter = encode(&request, &proxy()).body;
+        for turn in history {
+            request.messages.extend(turn.into_iter().map(Arc::new));
+            let longer = encode(&request, &proxy()).body;
+            let open_end = shorter.strip_suffix(b"]}]}").expect("the end of the last message");
+            prop_assert!(
+                longer.starts_with(open_end),
+                "{}\n{}", String::from_utf8_lossy(&shorter), String::from_utf8_lossy(&longer)
+            );
+            shorter = longer;
         }
-        let shorter = encode(&Request::new("claude-opus-4-6", history.clone()), &native()).body;
-        history.push(Message::user(more));
-        let longer = encode(&Request::new("claude-opus-4-6", history), &native()).body;
-        let open_end = shorter.strip_suffix(b"]}").expect("the end of the messages");
-        prop_assert!(longer.starts_with(open_end));
     }
 
     /// Foreign bytes never panic, and no story of events makes a call whose arguments cannot be read.

@@ -63,26 +63,30 @@ fn a_request_byte_for_byte() {
 #[test]
 fn a_call_without_result_goes_and_takes_the_signature_along() {
     let history = [Message::user("go"), calling_assistant(), tool("call|1", "ok"), Message::user("")];
-    assert_eq!(
-        sent(history, NATIVE),
-        json!([
-            {"role": "user", "content": [text("go")]},
-            {"role": "assistant", "content": [
-                text("t"), {"type": "tool_use", "id": "call_1", "name": "read", "input": {"a": 1}}]},
-            {"role": "user", "content": [
-                {"type": "tool_result", "tool_use_id": "call_1", "content": "ok"}, text("(empty message)")]},
-        ])
-    );
+    let altered = json!([
+        {"role": "user", "content": [text("go")]},
+        {"role": "assistant", "content": [
+            text("t"), {"type": "tool_use", "id": "call_1", "name": "read", "input": {"a": 1}}]},
+        {"role": "user", "content": [
+            {"type": "tool_result", "tool_use_id": "call_1", "content": "ok"}, text("(empty message)")]},
+    ]);
+    assert_eq!(sent(history.clone(), NATIVE), altered);
+    // An older turn reads the same as it did when it was the last.
+    let later = sent(history.into_iter().chain([Message::assistant("done"), Message::user("and?")]), NATIVE);
+    assert_eq!(later.as_array().expect("messages")[..3], altered.as_array().expect("messages")[..]);
 }
 
+/// The program before this one sent thinking for the last turn only, and unsigned thinking there as text. Each turn then
+/// changed its bytes as soon as it was no longer the last, and the prompt cache ended there. Now a turn has one form.
 #[test]
-fn thinking_goes_back_for_the_last_turn_only_and_to_its_author_only() {
+fn signed_thinking_goes_back_from_every_turn_and_unsigned_from_none() {
     let done = read_message(json!({"role": "assistant", "content": "done", "reasoning_content": "u"}));
     let history = [Message::user("go"), calling_assistant(), tool("call|1", "ok"), tool("c2", ""), done];
     let with_last = |last: Value| {
         json!([
             {"role": "user", "content": [text("go")]},
             {"role": "assistant", "content": [
+                {"type": "thinking", "thinking": "t", "signature": "sig"},
                 {"type": "tool_use", "id": "call_1", "name": "read", "input": {"a": 1}},
                 {"type": "tool_use", "id": "c2", "name": "write", "input": {}}]},
             {"role": "user", "content": [
@@ -91,12 +95,14 @@ fn thinking_goes_back_for_the_last_turn_only_and_to_its_author_only() {
             {"role": "assistant", "content": last},
         ])
     };
-    assert_eq!(sent(history.clone(), NATIVE), with_last(json!([text("u"), text("done")])));
-    assert_eq!(sent(history, MINIMAX), with_last(json!([text("done")])));
+    assert_eq!(sent(history.clone(), NATIVE), with_last(json!([text("done")])));
+    // MiniMax asks for the complete message.
+    let complete = json!([{"type": "thinking", "thinking": "u"}, text("done")]);
+    assert_eq!(sent_to("MiniMax-M3", history, MINIMAX), with_last(complete));
 }
 
 #[test]
-fn each_vendor_gets_the_thinking_it_can_read() {
+fn each_model_gets_the_thinking_it_can_read_wherever_it_is_served() {
     let assistant = |details: Value| {
         read_message(json!({"role": "assistant", "content": "a", "reasoning_details": details,
             "cache_control": {"type": "ephemeral"}}))
@@ -109,14 +115,29 @@ fn each_vendor_gets_the_thinking_it_can_read() {
         assistant(json!([signed, unsigned, redacted, {"type": "reasoning.encrypted", "data": "other vendor"}])),
     ];
     let answer = json!({"type": "text", "text": "a", "cache_control": {"type": "ephemeral"}});
+    let of_claude = json!([signed, redacted, answer]);
+    let all = json!([signed, unsigned, redacted, answer]);
+    let proxy = "https://proxy.example/anthropic";
     let table = [
-        (NATIVE, json!([signed, text("u"), redacted, answer])),
-        ("https://api.kimi.com/coding", json!([signed, unsigned, redacted, answer])),
-        ("https://api.deepseek.com/anthropic", json!([unsigned, answer])),
-        ("https://proxy.example/anthropic", json!([answer])),
+        ("claude-opus-4-6", NATIVE, &of_claude),
+        ("a-name-of-next-year", NATIVE, &of_claude),
+        ("claude-opus-4-6", "https://r1.services.ai.azure.com/anthropic", &of_claude),
+        ("my-deployment", "https://r1.services.ai.azure.com/anthropic", &of_claude),
+        ("claude-opus-4-6", "https://x.palantirfoundry.com/a", &of_claude),
+        ("us.anthropic.claude-sonnet-4-5-20250929-v1:0", "https://bedrock-runtime.us-east-1.amazonaws.com", &of_claude),
+        ("claude-sonnet-4-6", "https://opencode.ai/zen", &of_claude),
+        ("anthropic/claude-sonnet-4.6", proxy, &of_claude),
+        ("kimi-k2.5", "https://api.kimi.com/coding", &all),
+        ("moonshotai/kimi-k2.5", proxy, &all),
+        ("MiniMax-M3", MINIMAX, &all),
+        ("minimax-m2.5", "https://opencode.ai/zen/go", &all),
+        ("deepseek-v4-pro", proxy, &json!([unsigned, answer])),
+        // DeepSeek answers to Claude's names, but it is DeepSeek that answers.
+        ("claude-opus-4-6", "https://api.deepseek.com/anthropic", &json!([unsigned, answer])),
+        ("qwen3-max", proxy, &json!([answer])),
     ];
-    for (base, expected) in table {
-        assert_eq!(sent(history.clone(), base)[1]["content"], expected, "{base}");
+    for (model, base, expected) in table {
+        assert_eq!(sent_to(model, history.clone(), base)[1]["content"], *expected, "{model} {base}");
     }
     let mut request = Request::new("claude-opus-4-6", history);
     request.concessions.insert(Concession::Signatures);
@@ -125,17 +146,29 @@ fn each_vendor_gets_the_thinking_it_can_read() {
 
 #[test]
 fn a_turn_of_nothing_but_thinking_still_says_something() {
-    let thought = |content: Value| {
-        read_message(json!({"role": "assistant", "content": content,
-            "reasoning_details": [{"type": "thinking", "thinking": "t", "signature": "x"}]}))
+    let signed = json!({"type": "thinking", "thinking": "t", "signature": "x"});
+    let thought = |details: Value| {
+        read_message(json!({"role": "assistant", "content": null, "reasoning_details": details,
+            "cache_control": {"type": "ephemeral"}}))
     };
-    let history = [Message::user("q"), thought(json!(null)), Message::user("and?"), Message::assistant(" ")];
+    let history = [
+        Message::user("q"),
+        thought(json!([signed])),
+        Message::user("and?"),
+        thought(json!([{"type": "thinking", "thinking": "unsigned"}])),
+        Message::user("well?"),
+        Message::assistant(" "),
+    ];
+    let marked = json!({"type": "text", "text": "(empty)", "cache_control": {"type": "ephemeral"}});
     assert_eq!(
         sent(history, NATIVE),
         json!([
             {"role": "user", "content": [text("q")]},
-            {"role": "assistant", "content": [text("(thinking elided)")]},
+            // The protocol refuses a turn that ends in thinking.
+            {"role": "assistant", "content": [signed, marked]},
             {"role": "user", "content": [text("and?")]},
+            {"role": "assistant", "content": [marked]},
+            {"role": "user", "content": [text("well?")]},
             {"role": "assistant", "content": [text("(empty)")]},
         ])
     );
@@ -247,7 +280,7 @@ fn two_assistant_turns_in_a_row_become_one_and_only_the_first_may_think() {
     assert_eq!(sent(whole, NATIVE)[1]["content"], json!([signed, text("one"), text("two")]));
 
     let lost = [Message::user("q"), first(), thought("two", json!([call_json("lost", "f", "{}")]))];
-    assert_eq!(sent(lost, NATIVE)[1]["content"], json!([text("about one"), text("one"), text("two")]));
+    assert_eq!(sent(lost, NATIVE)[1]["content"], json!([signed, text("one"), text("about two"), text("two")]));
 }
 
 #[test]
@@ -264,6 +297,8 @@ fn arguments_with_a_slip_are_sent_as_they_were_understood() {
     );
 }
 
+const ATTACHMENT: &str = "(attachment left out: the model takes only text and images here)";
+
 #[test]
 fn images_and_other_parts_in_every_form() {
     let parts = json!({"role": "user", "content": [
@@ -271,8 +306,14 @@ fn images_and_other_parts_in_every_form() {
         {"type": "input_image", "image_url": "https://example.com/a.jpg"},
         {"type": "image_url", "image_url": {"url": "data:application/pdf;base64,QUJD"}},
         {"type": "image_url", "image_url": {"url": "data:image/svg+xml,<svg/>"}},
+        {"type": "image_url", "image_url": {"url": "data:image/bmp;base64,QUJD"}},
+        {"type": "image_url", "image_url": {"url": "data:;base64,QUJD"}},
+        {"type": "image_url", "image_url": {"url": "data:image/jpg;base64,QUJD"}},
+        {"type": "image_url", "image_url": {"url": "data:IMAGE/WebP;charset=x;base64,QUJD"}},
+        {"type": "image_url", "image_url": {"url": "/home/me/a.png"}},
         {"type": "image", "source": {"type": "file", "file_id": "f1"}},
         {"type": "document", "source": {"type": "text", "data": "d"}, "cache_control": {"type": "ephemeral"}},
+        {"type": "file", "file": {"file_id": "f2"}, "cache_control": {"type": "ephemeral"}},
         {"type": "tool_result", "tool_use_id": "smuggled", "content": "x"},
         {"type": "input_text", "text": "what is this?", "citations": [], "annotations": [1]},
     ]});
@@ -282,16 +323,22 @@ fn images_and_other_parts_in_every_form() {
         json!([
             {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "QUJD"}},
             {"type": "image", "source": {"type": "url", "url": "https://example.com/a.jpg"}},
+            text("(image could not be read)"),
+            text("(image could not be read)"),
+            text("(image could not be read)"),
+            text("(image could not be read)"),
             {"type": "image", "source": {"type": "base64", "media_type": "image/jpeg", "data": "QUJD"}},
+            {"type": "image", "source": {"type": "base64", "media_type": "image/webp", "data": "QUJD"}},
             text("(image could not be read)"),
             {"type": "image", "source": {"type": "file", "file_id": "f1"}},
             {"type": "document", "source": {"type": "text", "data": "d"}, "cache_control": {"type": "ephemeral"}},
+            {"type": "text", "text": ATTACHMENT, "cache_control": {"type": "ephemeral"}},
             text("what is this?"),
         ])
     );
     request.concessions.insert(Concession::Images);
     let words = body(&request, &native())["messages"][0]["content"].to_string();
-    assert_eq!(words.matches("(image left out: this model does not take images)").count(), 5, "{words}");
+    assert_eq!(words.matches("(image left out: this model does not take images)").count(), 10, "{words}");
     assert!(!words.contains("QUJD"), "{words}");
 }
 
@@ -301,7 +348,7 @@ fn screenshot(call: &str) -> Message {
 }
 
 #[test]
-fn only_the_last_three_tool_results_keep_their_images() {
+fn tool_results_keep_their_images_however_old_they_are() {
     let history = [
         Message::user("look"),
         calls(&["a", "b"]),
@@ -312,19 +359,33 @@ fn only_the_last_three_tool_results_keep_their_images() {
         tool("d", "no image"),
         screenshot("e"),
     ];
-    let shown = |id: &str, image: Value| json!({"type": "tool_result", "tool_use_id": id, "content": [text(&format!("screen {id}")), image]});
-    let image =
-        |id: &str| json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": id}});
+    let shown = |id: &str| {
+        json!({"type": "tool_result", "tool_use_id": id, "content": [
+            text(&format!("screen {id}")),
+            {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": id}}]})
+    };
     let wire = sent(history, NATIVE);
-    assert_eq!(wire[2]["content"], json!([shown("a", text("(older image removed)")), shown("b", image("b"))]));
-    assert_eq!(
-        wire[4]["content"],
-        json!([
-            shown("c", image("c")),
-            {"type": "tool_result", "tool_use_id": "d", "content": "no image"},
-            shown("e", image("e")),
-        ])
-    );
+    assert_eq!(wire[2]["content"], json!([shown("a"), shown("b")]));
+    let plain = json!({"type": "tool_result", "tool_use_id": "d", "content": "no image"});
+    assert_eq!(wire[4]["content"], json!([shown("c"), plain, shown("e")]));
+}
+
+#[test]
+fn an_attachment_of_a_tool_is_mentioned_where_it_cannot_be_sent() {
+    let file = || json!({"type": "file", "file": {"file_id": "f1"}});
+    let image = || json!({"type": "image_url", "image_url": {"url": "data:image/png;base64,QQ=="}});
+    let shown = json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "QQ=="}});
+    let table = [
+        (json!([file()]), json!(ATTACHMENT)),
+        (json!([{"type": "text", "text": "saved"}, file()]), json!(format!("saved\n{ATTACHMENT}"))),
+        (json!([file(), image()]), json!([text(ATTACHMENT), shown])),
+        (json!([{"type": "thinking", "thinking": "private"}]), json!("(no output)")),
+    ];
+    for (content, expected) in table {
+        let result = read_message(json!({"role": "tool", "tool_call_id": "a", "content": content}));
+        let wire = sent([Message::user("look"), calls(&["a"]), result], NATIVE);
+        assert_eq!(wire[2]["content"][0]["content"], expected);
+    }
 }
 
 #[test]
@@ -341,14 +402,24 @@ fn tool_results_become_text_where_lists_or_images_are_refused() {
 }
 
 #[test]
-fn the_last_system_message_holds_in_the_simplest_form() {
+fn system_messages_are_joined_in_the_simplest_form() {
     let system = |messages: Vec<Message>| body(&Request::new("claude-opus-4-6", messages), &native())["system"].take();
     let parts = |marker: Value| json!({"role": "system", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b", "cache_control": marker}]});
-    assert_eq!(system(vec![Message::system("first"), Message::user("q"), Message::system("second")]), "second");
-    assert_eq!(system(vec![read_message(parts(json!(null)))]), "a\nb");
+    let marker = json!({"type": "ephemeral"});
+    let marked = json!({"type": "text", "text": "b", "cache_control": marker});
     assert_eq!(
-        system(vec![read_message(parts(json!({"type": "ephemeral"})))]),
-        json!([text("a"), {"type": "text", "text": "b", "cache_control": {"type": "ephemeral"}}])
+        system(vec![Message::system("first"), Message::system(" "), Message::user("q"), Message::system("second")]),
+        "first\n\nsecond"
+    );
+    assert_eq!(system(vec![read_message(parts(json!(null)))]), "a\nb");
+    assert_eq!(system(vec![read_message(parts(marker.clone()))]), json!([text("a"), marked]));
+    assert_eq!(
+        system(vec![
+            read_message(json!({"role": "system", "content": "first", "cache_control": marker})),
+            read_message(parts(marker.clone())),
+            Message::system("third"),
+        ]),
+        json!([{"type": "text", "text": "first", "cache_control": marker}, text("a"), marked, text("third")])
     );
     assert_eq!(system(vec![Message::system(" ")]), Value::Null);
 }
@@ -403,19 +474,20 @@ fn tool_schemas_in_the_dialect_of_the_protocol() {
 #[test]
 fn tool_choice_table() {
     let table = [
-        (ToolChoice::Auto, json!({"type": "auto"}), true),
-        (ToolChoice::Required, json!({"type": "any"}), true),
-        (ToolChoice::Named("read".into()), json!({"type": "tool", "name": "read"}), true),
-        (ToolChoice::Forbidden, Value::Null, false),
+        (ToolChoice::Auto, json!({"type": "auto"})),
+        (ToolChoice::Required, json!({"type": "any"})),
+        (ToolChoice::Named("read".into()), json!({"type": "tool", "name": "read"})),
+        (ToolChoice::Forbidden, json!({"type": "none"})),
     ];
-    for (choice, expected, has_tools) in table {
+    for (choice, expected) in table {
         let mut request = Request::new("claude-opus-4-6", [Message::user("q")]);
         request.tools =
             [ToolDefinition { name: "read".into(), description: String::new(), parameters: json!({}) }].into();
         request.reasoning = Some(Reasoning::On);
         request.tool_choice = choice.clone();
         let body = body(&request, &native());
-        assert_eq!((&body["tool_choice"], body.get("tools").is_some()), (&expected, has_tools), "{choice:?}");
+        // The tools stay whatever the choice: the cache begins with them, and calls in the history refer to them.
+        assert_eq!((&body["tool_choice"], body.get("tools").is_some()), (&expected, true), "{choice:?}");
         // A forced call and thinking exclude each other.
         let forced = matches!(choice, ToolChoice::Required | ToolChoice::Named(_));
         assert_eq!(body.get("thinking").is_none(), forced, "{choice:?}");
@@ -450,6 +522,29 @@ fn max_tokens_table() {
     assert_eq!(body(&zero, &native())["max_tokens"], 128_000);
     let kimi = target(&KIMI, "https://api.kimi.com/coding", Login::ApiKey);
     assert_eq!(body(&Request::new("kimi-k2", []), &kimi)["max_tokens"], 32_000);
+    let greedy = Request { max_output_tokens: Some(200_000), ..Request::new("claude-sonnet-4-5", []) };
+    assert_eq!(body(&greedy, &native())["max_tokens"], 64_000);
+    let unknown = Request { max_output_tokens: Some(200_000), ..Request::new("somebody-else", []) };
+    assert_eq!(body(&unknown, &native())["max_tokens"], 200_000);
+}
+
+#[test]
+fn a_refused_cap_gives_way_to_one_that_every_model_takes() {
+    let conceding = |model: &str, asked: Option<u32>, reasoning: Option<Reasoning>| {
+        let mut request = Request { max_output_tokens: asked, reasoning, ..Request::new(model, []) };
+        request.concessions.insert(Concession::MaxTokens);
+        let body = body(&request, &native());
+        (body["max_tokens"].clone(), body["thinking"]["budget_tokens"].clone())
+    };
+    assert_eq!(conceding("somebody-else", None, None), (json!(8_192), Value::Null));
+    assert_eq!(conceding("somebody-else", Some(200_000), None), (json!(8_192), Value::Null));
+    assert_eq!(conceding("claude-sonnet-4-5", None, None), (json!(8_192), Value::Null));
+    assert_eq!(conceding("claude-3-opus", None, None), (json!(4_096), Value::Null));
+    assert_eq!(conceding("claude-opus-4-6", Some(100), None), (json!(100), Value::Null));
+    assert_eq!(
+        conceding("claude-sonnet-4-5", None, Some(Reasoning::Effort(Effort::High))),
+        (json!(8_192), json!(4_096))
+    );
 }
 
 /// The settings that depend on the effort: thinking, effort word, temperature, max_tokens.
@@ -478,6 +573,7 @@ fn effort_table() {
         ("claude-sonnet-4-5", effort(Effort::Minimal), (budget(2_048), no(), json!(1), json!(64_000))),
         ("claude-sonnet-4-5", effort(Effort::Max), (budget(32_000), no(), json!(1), json!(64_000))),
         ("claude-opus-4-1", effort(Effort::XHigh), (budget(27_904), no(), json!(1), json!(32_000))),
+        ("claude-3-opus", effort(Effort::High), (budget(1_024), no(), json!(1), json!(4_096))),
         ("claude-sonnet-4-20250514", Some(Reasoning::On), (budget(8_000), no(), json!(1), json!(64_000))),
         ("MiniMax-M3", effort(Effort::High), (budget(16_000), no(), json!(1), json!(131_072))),
         ("kimi-k2-thinking", effort(Effort::Medium), (budget(8_000), no(), json!(1), json!(128_000))),
@@ -525,6 +621,7 @@ fn model_names_as_each_vendor_spells_them() {
         (&ANTHROPIC, "anthropic/claude-opus-4.6", "claude-opus-4-6"),
         (&ANTHROPIC, "us.anthropic.claude-sonnet-4-5-20250929-v1:0", "us.anthropic.claude-sonnet-4-5-20250929-v1:0"),
         (&CUSTOM, "MiniMax-M2.7", "MiniMax-M2.7"),
+        (&CUSTOM, "claude-opus-4.6", "claude-opus-4.6"),
         (&DASHSCOPE, "claude-opus-4.6", "claude-opus-4.6"),
     ];
     for (provider, model, expected) in table {
@@ -570,6 +667,35 @@ fn url_auth_and_beta_table() {
     let mut request = Request::new("claude-opus-4-6", []);
     request.concessions.insert(Concession::LongContext);
     assert_eq!(beta(&encode(&request, &target(&CUSTOM, azure, Login::ApiKey))), plain.join(","));
+}
+
+#[test]
+fn copilot_learns_who_asks_in_this_protocol_too() {
+    let sent = |provider, base, messages: Vec<Message>| {
+        let encoded = encode(&Request::new("claude-opus-4.6", messages), &target(provider, base, Login::ApiKey));
+        let ours = encoded.headers.into_iter().filter(|(name, _)| !name.starts_with("anthropic"));
+        (encoded.auth, ours.collect::<Vec<_>>())
+    };
+    let header = |name, value: &str| (name, value.to_owned());
+    let home = "https://api.githubcopilot.com";
+    let row = Provider::find("copilot").expect("copilot");
+    let seen = vec![Message::user("look"), calls(&["a"]), screenshot("a")];
+    assert_eq!(
+        sent(row, home, vec![Message::user("q")]),
+        (AuthHeader::Bearer, vec![header("Openai-Intent", "conversation-edits"), header("x-initiator", "user")])
+    );
+    assert_eq!(
+        sent(&CUSTOM, home, seen.clone()),
+        (
+            AuthHeader::Bearer,
+            vec![
+                header("openai-intent", "conversation-edits"),
+                header("x-initiator", "agent"),
+                header("copilot-vision-request", "true"),
+            ]
+        )
+    );
+    assert_eq!(sent(&ANTHROPIC, NATIVE, seen), (AuthHeader::XApiKey, vec![]));
 }
 
 fn beta(encoded: &Encoded) -> String {
