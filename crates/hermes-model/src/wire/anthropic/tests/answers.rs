@@ -269,12 +269,6 @@ fn repeated_events_change_nothing() {
 }
 
 #[test]
-fn arguments_nobody_announced_are_those_of_a_lost_call() {
-    let lost = outcome([wrote(0, "a"), argued(77, "{}"), end("tool_use")], End::Whole);
-    assert_eq!(lost, (names(&[]), names(&["(a call without a name)"]), StopReason::Length, false));
-}
-
-#[test]
 fn a_fragment_survives_the_odd_fields_beside_it() {
     let odd = |index: u64, delta: &str| {
         ("", format!("{{\"type\":\"content_block_delta\",\"index\":{index},\"delta\":{{{delta}}}}}"))
