@@ -1,7 +1,7 @@
 //! What a model's name tells: how much it can say, and which generation of Claude it is.
 
-use crate::provider::context::{default_output_cap, output_ceiling};
 use crate::provider::Provider;
+use crate::provider::context::{default_output_cap, output_ceiling};
 use hermes_types::{Concession, Request};
 
 /// What a model nobody has heard of yet is asked for; the protocol wants some number.

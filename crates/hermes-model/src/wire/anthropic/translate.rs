@@ -91,7 +91,8 @@ fn user(message: &Plain, accepts: Accepts) -> Vec<Block<'_>> {
     let mut blocks: Vec<Block<'_>> = match &message.content {
         Content::Text(text) => vec![Block::text(text.as_str())],
         Content::Parts(parts) => {
-            let translate = |part| image(part, accepts).or_else(|| text_part(part)).or_else(|| Block::attachment_of(part));
+            let translate =
+                |part| image(part, accepts).or_else(|| text_part(part)).or_else(|| Block::attachment_of(part));
             parts.iter().filter_map(translate).collect()
         }
     };
