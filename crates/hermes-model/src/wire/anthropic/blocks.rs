@@ -45,7 +45,7 @@ pub(super) enum Block<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         cache_control: Marker<'a>,
     },
-    /// A part in Anthropic's own form (documents, search results) that a user message carries.
+    /// A part in Anthropic's own form: images and documents by id, search results.
     #[serde(untagged)]
     Foreign(Foreign<'a>),
 }
@@ -57,7 +57,7 @@ pub(super) enum Source<'a> {
     Url { url: &'a str },
 }
 
-/// What a tool gave back. Plain text unless there is an image in it.
+/// What a tool gave back, or the system prompt: plain text unless an image or a marker wants a list.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 #[serde(untagged)]
 pub(super) enum Output<'a> {
