@@ -5,9 +5,10 @@ use super::reasoning;
 use crate::provider::Quirk;
 use crate::provider::context::default_output_cap;
 use crate::provider::names::{bare, is_family, wire_name};
+use crate::wire::copilot;
 use crate::wire::schema::{self, Dialect};
 use crate::wire::{AuthHeader, Encoded, Target};
-use hermes_types::{Concession, Content, Message, PartView, Request, Role, ToolChoice, ToolDefinition};
+use hermes_types::{Concession, Message, Request, ToolChoice, ToolDefinition};
 use serde::ser::{Serialize, SerializeSeq, Serializer};
 use serde_json::{Value, json};
 
@@ -108,19 +109,8 @@ fn headers(request: &Request, target: &Target, model: &str) -> Vec<(&'static str
     {
         headers.push(("x-grok-conv-id", session.to_string()));
     }
-    if target.provider.has(Quirk::CopilotHeaders) {
-        let by_person = request.messages.last().is_some_and(|message| message.role() == Role::User);
-        headers.push(("x-initiator", if by_person { "user" } else { "agent" }.to_owned()));
-        if !request.concedes(Concession::Images) && request.messages.iter().any(|message| shows_image(message)) {
-            headers.push(("Copilot-Vision-Request", "true".to_owned()));
-        }
-    }
+    headers.extend(copilot::headers(request, target));
     headers
-}
-
-fn shows_image(message: &Message) -> bool {
-    let Some(Content::Parts(parts)) = message.content() else { return false };
-    parts.iter().any(|part| matches!(part.view(), PartView::Image { .. }))
 }
 
 fn output_cap(request: &Request, target: &Target, model: &str) -> Option<u32> {

@@ -3,6 +3,7 @@
 use super::items::{self, Item};
 use super::{Backend, bounded_id, short_hash, text_at, tools};
 use crate::provider::Quirk;
+use crate::provider::effort::openai_effort;
 use crate::provider::names::wire_name;
 use crate::wire::{AuthHeader, Encoded, Target, copilot};
 use hermes_types::{Concession, Effort, Message, Object, Reasoning, Request};
@@ -13,8 +14,6 @@ use serde_json::{Value, json};
 const DEFAULT_INSTRUCTIONS: &str = "You are a helpful assistant.";
 const ENCRYPTED_REASONING: &str = "reasoning.encrypted_content";
 
-/// OpenAI models from before reasoning; they refuse every setting about it.
-const NOT_REASONING: [&str; 3] = ["gpt-3", "gpt-4", "chatgpt-"];
 /// The Grok models that take an effort; the others reason as they like.
 const GROK_WITH_EFFORT: [&str; 4] = ["grok-3-mini", "grok-4.20-multi-agent", "grok-4.3", "grok-4.5"];
 
@@ -95,56 +94,48 @@ fn instructions(request: &Request) -> String {
     }
 }
 
-/// `null` leaves the field out.
+/// `null` leaves the field out. These endpoints are told an effort even when the person named none, because only then do
+/// they summarise what they thought.
 fn reasoning(request: &Request, backend: Backend) -> Value {
-    let effort = match request.reasoning {
-        Some(Reasoning::Off) => return Value::Null,
-        Some(Reasoning::Effort(effort)) => Some(effort),
-        Some(Reasoning::On) | None => None,
-    };
     if request.concedes(Concession::ReasoningEffort) {
         return Value::Null;
     }
+    let usual = Reasoning::Effort(Effort::Medium);
+    let wanted = request.reasoning.filter(|wanted| *wanted != Reasoning::On).unwrap_or(usual);
     match backend {
-        Backend::Codex | Backend::Other if !may_reason(&request.model) => Value::Null,
-        Backend::Codex | Backend::Other => {
-            json!({"effort": openai_effort(effort.unwrap_or(Effort::Medium), &request.model), "summary": "auto"})
-        }
-        Backend::Xai if !begins_with_any(&request.model, &GROK_WITH_EFFORT) => Value::Null,
+        Backend::Codex | Backend::Other => match openai_effort(&request.model, wanted) {
+            None => Value::Null,
+            Some(effort) if wanted == Reasoning::Off => json!({"effort": effort}),
+            Some(effort) => json!({"effort": effort, "summary": "auto"}),
+        },
         // What the catalogue of the endpoint allows is not known here, so only an explicit wish is passed on.
-        Backend::Xai => effort.map_or(Value::Null, |effort| json!({"effort": plain_effort(effort)})),
-        Backend::GitHub => {
-            effort.map_or(Value::Null, |effort| json!({"effort": plain_effort(effort), "summary": "auto"}))
+        Backend::Xai if begins_with_any(&request.model, &GROK_WITH_EFFORT) => {
+            explicit(request).map_or(Value::Null, |effort| json!({"effort": effort}))
         }
+        Backend::Xai => Value::Null,
+        Backend::GitHub => explicit(request).map_or(Value::Null, |effort| json!({"effort": effort, "summary": "auto"})),
     }
+}
+
+fn explicit(request: &Request) -> Option<&'static str> {
+    let effort = request.reasoning.and_then(Reasoning::effort)?;
+    Some(effort.clamp(Effort::Low, Effort::High).as_str())
 }
 
 /// The list is sent even when empty: it says that no reasoning is wanted back.
 fn include(request: &Request, backend: Backend) -> Value {
     let off = request.reasoning == Some(Reasoning::Off) || request.concedes(Concession::EncryptedReasoning);
+    let reasons = backend == Backend::Xai || openai_effort(&request.model, Reasoning::Effort(Effort::Medium)).is_some();
     match backend {
         Backend::GitHub => Value::Null,
-        _ if off || !may_reason(&request.model) => json!([]),
+        _ if off || !reasons => json!([]),
         _ => json!([ENCRYPTED_REASONING]),
     }
-}
-
-fn may_reason(model: &str) -> bool {
-    !begins_with_any(model, &NOT_REASONING)
 }
 
 fn begins_with_any(model: &str, prefixes: &[&str]) -> bool {
     let name = model.rsplit('/').next().unwrap_or(model).to_ascii_lowercase();
     prefixes.iter().any(|prefix| name.starts_with(prefix))
-}
-
-fn openai_effort(effort: Effort, model: &str) -> &'static str {
-    let strongest = if begins_with_any(model, &["gpt-5.6"]) { Effort::Max } else { Effort::XHigh };
-    effort.clamp(Effort::Low, strongest).as_str()
-}
-
-fn plain_effort(effort: Effort) -> &'static str {
-    effort.clamp(Effort::Low, Effort::High).as_str()
 }
 
 /// Conversations that open with the same instructions and tools share a cache, whoever leads them.

@@ -203,7 +203,7 @@ fn efforts_fit_the_model() {
     assert_eq!(effort(&codex(), "gpt-5.2", of(Effort::Minimal)), says("low", Some(1)));
     assert_eq!(effort(&codex(), "gpt-5.2", of(Effort::Ultra)), says("xhigh", Some(1)));
     assert_eq!(effort(&codex(), "gpt-5.6-codex", of(Effort::Ultra)), says("max", Some(1)));
-    assert_eq!(effort(&codex(), "gpt-5.2", Some(Reasoning::Off)), (None, Some(0)));
+    assert_eq!(effort(&codex(), "gpt-5.2", Some(Reasoning::Off)), says("none", Some(0)));
     assert_eq!(effort(&openai(), "gpt-4.1", None), (None, Some(0)));
     assert_eq!(effort(&openai(), "openai/gpt-5.2", Some(Reasoning::On)), says("medium", Some(1)));
     let row = target(Provider::find("openai-codex").expect("codex"), "https://chatgpt.com/backend-api/codex");

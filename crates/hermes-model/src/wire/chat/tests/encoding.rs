@@ -322,13 +322,13 @@ fn vendors_get_their_own_headers_and_fields() {
     let by_person = encode(&copilot, &target("copilot"));
     assert_eq!(header(&by_person, "x-initiator"), Some("user".into()));
     assert_eq!(header(&by_person, "Openai-Intent"), Some("conversation-edits".into()));
-    assert_eq!(header(&by_person, "Copilot-Vision-Request"), None);
+    assert_eq!(header(&by_person, "copilot-vision-request"), None);
     let picture = Content::Parts(vec![Part::of_image("data:image/png;base64,AAAA")]);
     copilot.messages.push(Message::User(hermes_types::Plain::new(picture)).into());
     copilot.messages.push(Message::tool(&CallId::new("c"), "f", "ok").into());
     let by_agent = encode(&copilot, &target("copilot"));
     assert_eq!(header(&by_agent, "x-initiator"), Some("agent".into()));
-    assert_eq!(header(&by_agent, "Copilot-Vision-Request"), Some("true".into()));
+    assert_eq!(header(&by_agent, "copilot-vision-request"), Some("true".into()));
 
     let nvidia = encode(&asks("m"), &target("nvidia"));
     assert_eq!(header(&nvidia, "X-BILLING-INVOKE-ORIGIN"), Some("HermesAgent".into()));
