@@ -15,7 +15,8 @@ use std::fmt;
 use url::{Host, Url};
 
 const ANTHROPIC_KEY: &str = "ANTHROPIC_API_KEY";
-const ANTHROPIC_TOKENS: [&str; 2] = ["ANTHROPIC_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"];
+const SUBSCRIPTION_TOKEN: &str = "CLAUDE_CODE_OAUTH_TOKEN";
+const ANTHROPIC_TOKENS: [&str; 2] = ["ANTHROPIC_TOKEN", SUBSCRIPTION_TOKEN];
 const AZURE_ANTHROPIC_KEY: &str = "AZURE_ANTHROPIC_KEY";
 
 /// What goes along with a request.
@@ -86,7 +87,8 @@ pub(super) fn list(
     for offer in offers(choice, site, known)? {
         let url = endpoint::reach(choice, site, Some(&offer.secret), offer.served_at.as_ref(), &known.stored.detected)?;
         let login = offer.login.unwrap_or_else(|| login_of(choice.row, &offer.secret, &url));
-        let secret = offer.secret.bind(origins_for(offer.owner, site, login, &url));
+        let origins = origins_for(&offer, site, login, &url);
+        let secret = offer.secret.bind(origins);
         if secret.for_url(&url).is_ok() {
             listed.push(Credential {
                 id: offer.id,
@@ -135,19 +137,26 @@ pub(super) fn pick(
 }
 
 /// Who may see a secret: a key given for an endpoint, that endpoint; a vendor's key, the vendor's own hosts and the
-/// endpoint the person paired with the vendor. Subscription logins never go to Azure, which resells the models.
-fn origins_for(owner: Owner, site: Option<&Site>, login: Login, url: &Url) -> Vec<Origin> {
-    if login == Login::OAuth && host_matches(url, "azure.com") {
-        return Vec::new();
-    }
-    match owner {
+/// endpoint the person paired with the vendor. A Claude subscription is a person's whole account, so its token goes to
+/// Anthropic itself or to a server on this machine, whatever else is paired.
+fn origins_for(offer: &Offer, site: Option<&Site>, login: Login, url: &Url) -> Vec<Origin> {
+    match offer.owner {
         Owner::Endpoint => vec![Origin::of(url)],
         Owner::Resident(row) => endpoint::homes(row),
         Owner::Vendor(row) => {
-            let paired = site.filter(|site| !endpoint::is_home(row, &site.url)).map(|site| Origin::of(&site.url));
+            let at_home_only = row.auth == AuthKind::Anthropic && is_subscription(offer, login);
+            let paired = site.map(|site| &site.url).filter(|url| !endpoint::is_home(row, url));
+            let paired = paired.filter(|url| !at_home_only || endpoint::is_loopback(url)).map(Origin::of);
             endpoint::homes(row).into_iter().chain(paired).collect()
         }
     }
+}
+
+/// Whether a secret for Anthropic is the login of a subscription. Elsewhere other vendors hand out tokens that look like
+/// one, so only the unmistakable counts there.
+fn is_subscription(offer: &Offer, login: Login) -> bool {
+    let by_name = matches!(&offer.source, Source::Env(variable) if variable == SUBSCRIPTION_TOKEN);
+    login == Login::OAuth || by_name || offer.secret.has_prefix("sk-ant-oat")
 }
 
 fn offers(choice: &Choice<'_>, site: Option<&Site>, known: &Known<'_>) -> Result<Vec<Offer>, ResolveError> {

@@ -111,15 +111,24 @@ proptest! {
         }
     }
 
-    /// A pairing by the person opens exactly that origin to exactly that vendor's key.
+    /// A pairing by the person opens exactly that origin to exactly that vendor's keys and logins, and to no Claude
+    /// subscription unless it is on this machine.
     #[test]
     fn a_pairing_opens_one_origin_to_one_vendor(
         row in select(PROVIDERS.iter().filter(|row| !row.key_env.is_empty()).collect::<Vec<_>>()),
-        proxy in select(vec!["https://proxy.corp/anthropic", "http://10.0.0.7:4000/anthropic"]),
+        proxy in select(vec![
+            "https://proxy.corp/anthropic",
+            "https://api.z.ai/api/anthropic",
+            "http://10.0.0.7:4000/anthropic",
+            "http://127.0.0.1:4000/anthropic",
+        ]),
         by_variable in any::<bool>(),
+        keys in any::<bool>(),
     ) {
         prop_assume!(!by_variable || !row.base_env.is_empty());
-        let mut variables = all_keys();
+        let url = Url::parse(proxy).expect("a URL");
+        prop_assume!(!endpoint::is_home(row, &url));
+        let mut variables = if keys { all_keys() } else { Vec::new() };
         let settings = if by_variable {
             variables.push((row.base_env[0].to_owned(), proxy.to_owned()));
             json!({"model": {"provider": row.id, "default": "m"}})
@@ -128,14 +137,46 @@ proptest! {
         };
         let (config, _) = ModelConfig::parse(&settings);
         let env = Env::new([], variables);
-        let stored = Stored::default();
-        let runtime = resolve(&Ask::default(), &Known { config: &config, env: &env, stored: &stored }).expect(row.id);
-        prop_assert_eq!(Origin::of(&runtime.base_url), Origin::of(&Url::parse(proxy).expect("a URL")));
+        let stored = Stored { rows: vec![login(row.id, "device_code", &format!("login-of-{}", row.id), None)], ..Stored::default() };
+        let outcome = resolve(&Ask::default(), &Known { config: &config, env: &env, stored: &stored });
+        if row.id == "anthropic" && !keys && !endpoint::is_loopback(&url) {
+            prop_assert_eq!(outcome.err().map(|error| error.code()), Some("missing_api_key"));
+            return Ok(());
+        }
+        let runtime = outcome.expect(row.id);
+        if runtime.notes.is_empty() {
+            prop_assert_eq!(Origin::of(&runtime.base_url), Origin::of(&url));
+        }
         if let Some(key) = shown_key(&runtime) {
-            let variable = key.strip_prefix("key-of-").expect("all keys are of the environment");
-            prop_assert!(row.key_env.contains(&variable), "{} sent {variable}", row.id);
+            let own = match key.strip_prefix("key-of-") {
+                Some(variable) => row.key_env.contains(&variable),
+                None => key == format!("login-of-{}", row.id),
+            };
+            prop_assert!(own, "{} sent {key}", row.id);
         }
     }
+}
+
+/// The token of a Claude subscription stays with Anthropic, wherever it was found.
+#[test]
+fn a_subscription_is_not_shown_to_a_paired_stranger() {
+    let stranger = ("ANTHROPIC_BASE_URL", "https://api.z.ai/api/anthropic");
+    let code = |machine: &Machine| {
+        machine.resolve(&ask("anthropic", "m")).map(|runtime| key_of(&runtime)).map_err(|error| error.code())
+    };
+    let stored = |variables: &[(&str, &str)]| {
+        let token = login("anthropic", "claude_code", "sk-ant-oat-file", Some(Renewal::ClaudeCode));
+        Machine::with(&json!({}), variables).login(token)
+    };
+    assert_eq!(code(&stored(&[stranger])), Err("missing_api_key"));
+    for variable in ["ANTHROPIC_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"] {
+        let machine = Machine::with(&json!({}), &[stranger, (variable, "sk-ant-oat-copied")]);
+        assert_eq!(code(&machine), Err("missing_api_key"), "{variable}");
+    }
+    let own_key = stored(&[stranger, ("ANTHROPIC_API_KEY", "key-for-zai")]);
+    assert_eq!(code(&own_key), Ok(Some("key-for-zai".into())));
+    let at_home = stored(&[("ANTHROPIC_BASE_URL", "http://127.0.0.1:9/anthropic")]);
+    assert_eq!(code(&at_home), Ok(Some("sk-ant-oat-file".into())));
 }
 
 #[test]
