@@ -15,7 +15,6 @@ mod wait;
 mod tests;
 
 pub(crate) use clean::sentence;
-pub use wait::retry_after;
 
 use hermes_types::{Fault, FaultKind, clip};
 use report::Report;
