@@ -7,7 +7,7 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use futures_util::stream;
 use hermes_core::clock::Clock;
-use hermes_types::Fault;
+use hermes_types::{Fault, FaultKind};
 use jiff::Timestamp;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -17,6 +17,9 @@ use tempfile::TempDir;
 
 /// The time at which every story starts.
 pub(super) const START: i64 = 1_800_000_000;
+
+/// The script's way to say that nobody could be reached.
+pub(super) const UNREACHABLE: (u16, Value) = (0, Value::Null);
 
 /// A request as the server saw it.
 #[derive(Debug, Clone, PartialEq)]
@@ -128,6 +131,9 @@ impl Transport for ScriptedServer {
         Box::pin(async move {
             if !delay.is_zero() {
                 tokio::time::sleep(delay).await;
+            }
+            if status == UNREACHABLE.0 {
+                return Err(Fault::new(FaultKind::NoRoute, "no route"));
             }
             let chunk = Ok(Bytes::from(body.to_string()));
             Ok(Answer { status, headers: Vec::new(), body: Box::pin(stream::iter([chunk])) })
