@@ -5,7 +5,7 @@
 use crate::commands::Trouble;
 use crate::settings::{Environment, Home, Settings, UserFile};
 use hermes_core::clock::{Clock, RealClock};
-use hermes_model::auth::{AuthContext, AuthPaths, Endpoints, Logins};
+use hermes_model::auth::{AuthContext, AuthPaths, Endpoints, Logins, SETTLE_LIMIT};
 use hermes_model::board::{Board, Knowledge};
 use hermes_model::http::{HttpOptions, HttpTransport};
 use hermes_model::provider::table::PROVIDERS;
@@ -22,6 +22,8 @@ use url::Url;
 
 const CA_VARIABLES: [&str; 3] = ["HERMES_CA_BUNDLE", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"];
 const GITHUB_VARIABLES: [&str; 3] = ["COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN"];
+/// What is over sooner needs no explanation.
+const WORTH_A_LINE: Duration = Duration::from_secs(1);
 const GH_TIMEOUT: Duration = Duration::from_secs(5);
 
 pub struct App {
@@ -75,6 +77,23 @@ impl App {
     /// The switchboard of a conversation that starts with `ask`.
     pub fn board(&self, ask: Ask) -> Board {
         Board::new(ask, self.knowledge.clone(), self.auth.clone(), self.transport.clone())
+    }
+
+    /// Waits for what must not be cut off when the program ends: a login that is just being renewed. `tell` hears of it
+    /// when it takes long, and of logins that could not be saved.
+    pub async fn settle(&self, mut tell: impl FnMut(&str)) {
+        let mut settling = std::pin::pin!(self.auth.settled());
+        let settled = match tokio::time::timeout(WORTH_A_LINE, &mut settling).await {
+            Ok(settled) => settled,
+            Err(_) => {
+                tell(&format!("finishing the renewal of a login, at most {} s more", SETTLE_LIMIT.as_secs()));
+                settling.await
+            }
+        };
+        if !settled {
+            tell("the renewal of the login did not end; if the login is refused next time, log in again");
+        }
+        self.auth.warnings().iter().for_each(|warning| tell(warning));
     }
 
     pub fn env(&self) -> &Env {

@@ -107,6 +107,7 @@ async fn turn(
     {
         fault.message.push_str(&suggest_models(&runtime, &app).await);
     }
+    app.settle(|text| screen.complain(text)).await;
     Ok(Turn { result, calls: line.calls() })
 }
 
