@@ -5,7 +5,7 @@
 use crate::commands::Trouble;
 use crate::settings::{Environment, Home, Settings, UserFile};
 use hermes_core::clock::{Clock, RealClock};
-use hermes_model::auth::{AuthContext, AuthPaths, Endpoints, Logins, SETTLE_LIMIT};
+use hermes_model::auth::{AuthContext, AuthPaths, Endpoints, Logins, SETTLE_LIMIT, Source, copilot};
 use hermes_model::board::{Board, Knowledge};
 use hermes_model::http::{HttpOptions, HttpTransport};
 use hermes_model::provider::table::PROVIDERS;
@@ -53,8 +53,10 @@ impl App {
         let transport: Arc<dyn Transport> = Arc::new(HttpTransport::new(HttpOptions { ca_bundle }));
         let paths = auth_paths(&home, &environment);
         let endpoints = endpoints(&environment)?;
-        let github = github_token(&environment, wanted.or(config.model.provider.as_deref())).await;
-        let logins = Logins::load(&paths, &endpoints, github.clone()).await;
+        let mut github = github_variables(&environment);
+        let gh = github_program(&github, wanted.or(config.model.provider.as_deref())).await;
+        let logins = Logins::load(&paths, &endpoints, gh.clone()).await;
+        github.extend(gh.map(|token| (Source::GhCli, token)));
         warnings.extend(logins.warnings().iter().map(ToString::to_string));
 
         let auth = AuthContext::new(paths, endpoints, transport.clone(), clock.clone(), github);
@@ -145,12 +147,18 @@ fn endpoints(environment: &Environment) -> Result<Endpoints, Trouble> {
     Ok(endpoints)
 }
 
-/// The GitHub token for Copilot: from the environment, else from GitHub's own program when Copilot is the one wanted.
-async fn github_token(environment: &Environment, provider: Option<&str>) -> Option<Secret> {
-    let found = GITHUB_VARIABLES.iter().find_map(|name| Secret::usable(environment.get(name)?));
+/// The GitHub tokens of the environment, which Copilot sessions can be bought with.
+fn github_variables(environment: &Environment) -> Vec<(Source, Secret)> {
+    let token = |name: &&str| Some((Source::Env((*name).to_owned()), Secret::usable(environment.get(name)?)?));
+    GITHUB_VARIABLES.iter().filter_map(token).collect()
+}
+
+/// The token of GitHub's own program, when Copilot is wanted and no variable has one that it takes.
+async fn github_program(variables: &[(Source, Secret)], provider: Option<&str>) -> Option<Secret> {
+    let found = variables.iter().any(|(_, token)| copilot::check_github_token(token).is_ok());
     let wanted = provider.and_then(Provider::find).is_some_and(|row| row.auth == AuthKind::CopilotToken);
-    if found.is_some() || !wanted {
-        return found;
+    if found || !wanted {
+        return None;
     }
     let mut gh = tokio::process::Command::new("gh");
     gh.args(["auth", "token"]).stdin(std::process::Stdio::null()).kill_on_drop(true);

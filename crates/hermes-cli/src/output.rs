@@ -377,9 +377,7 @@ impl Listener for Screen {
             // Half an answer that nobody watched was not shown.
             (Event::Notice { notice: Notice::StartedOver }, _) if !self.is_live() => {}
             // Without a word, two answers would read as one: even who wants silence has to know.
-            (Event::Notice { notice }, _)
-                if self.show.aside == Aside::Everything || *notice == Notice::StartedOver =>
-            {
+            (Event::Notice { notice }, _) if self.show.aside == Aside::Everything || *notice == Notice::StartedOver => {
                 if let Some(text) = words::describe(notice) {
                     self.tell(&mut state, &text);
                 }

@@ -86,8 +86,8 @@ pub struct AuthContext {
     pub endpoints: Endpoints,
     pub transport: Arc<dyn Transport>,
     pub clock: Arc<dyn Clock>,
-    /// The GitHub token that Copilot sessions are made from.
-    pub github: Option<Secret>,
+    /// The GitHub tokens that Copilot sessions are made from: those of the environment and of GitHub's own program.
+    pub github: Vec<(Source, Secret)>,
     /// One renewal at a time in this process; the lock file does the same between processes.
     turn: tokio::sync::Mutex<()>,
     copilot: copilot::Cache,
@@ -100,7 +100,7 @@ impl AuthContext {
         endpoints: Endpoints,
         transport: Arc<dyn Transport>,
         clock: Arc<dyn Clock>,
-        github: Option<Secret>,
+        github: Vec<(Source, Secret)>,
     ) -> Self {
         Self {
             paths,
@@ -112,6 +112,11 @@ impl AuthContext {
             copilot: copilot::Cache::default(),
             unsaved: unsaved::Keeper::default(),
         }
+    }
+
+    /// Held by whoever is about to change the store, so that tasks of one process need not poll for its lock.
+    pub(crate) async fn in_turn(&self) -> tokio::sync::MutexGuard<'_, ()> {
+        self.turn.lock().await
     }
 
     /// Waits until no renewal is under way, for a program that is about to end: a refresh token that was spent and not

@@ -3,6 +3,7 @@
 use super::exchange::Reply;
 use super::{AuthContext, AuthPaths, Endpoints};
 use crate::transport::{Answer, Call, Method, Transport};
+use crate::wire::AuthHeader;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use futures_util::stream;
@@ -106,7 +107,7 @@ pub(super) fn context(folder: &Path, transport: Arc<dyn Transport>, clock: Arc<d
         codex_cli: Some(folder.join("codex.json")),
         ..AuthPaths::root(folder.join("home"))
     };
-    AuthContext::new(paths, Endpoints::default(), transport, clock, None)
+    AuthContext::new(paths, Endpoints::default(), transport, clock, Vec::new())
 }
 
 pub(super) fn start() -> Timestamp {
@@ -122,6 +123,11 @@ impl Transport for ScriptedServer {
         let mut headers = call.headers.clone();
         for (name, secret) in &call.secret_headers {
             headers.push((name.clone(), secret.for_url(&call.url).expect("bound to this server").to_owned()));
+        }
+        if let Some((header, secret)) = &call.credential {
+            assert_eq!(*header, AuthHeader::Token, "no login server takes another");
+            let token = secret.for_url(&call.url).expect("bound to this server");
+            headers.push(("authorization".into(), format!("token {token}")));
         }
         let body = String::from_utf8(call.body.to_vec()).expect("text");
         let seen = Seen { method: call.method, url: call.url.to_string(), headers, body };

@@ -6,6 +6,7 @@
 //! login later, never the pair: it is kept in memory for this run. When the server refuses, the disk is read once more
 //! before the login is declared dead.
 
+use super::copilot::IfRefused;
 use super::error::{AuthCode, AuthError};
 use super::provider_id::{ANTHROPIC, CODEX, COPILOT, NOUS};
 use super::row::{AuthType, Row};
@@ -29,8 +30,8 @@ pub enum Renewal {
     HermesPkce,
     Codex,
     Nous,
-    /// A new Copilot session from the GitHub token.
-    Copilot,
+    /// A new Copilot session from the GitHub token found here.
+    Copilot(Source),
     PoolRow {
         provider: String,
         id: String,
@@ -69,19 +70,17 @@ impl Renewal {
             Self::ClaudeCode | Self::HermesPkce => ANTHROPIC,
             Self::Codex => CODEX,
             Self::Nous => NOUS,
-            Self::Copilot => COPILOT,
+            Self::Copilot(_) => COPILOT,
             Self::PoolRow { provider, .. } => provider,
         }
     }
 
-    /// How this row of a pool is renewed, if it can be.
-    pub fn of_row(provider: &str, row: &Row) -> Option<Self> {
+    /// How this row of a pool is renewed, if it can be. Logins in files of their own are not known by their row.
+    pub(super) fn of_row(provider: &str, row: &Row) -> Option<Self> {
         let own_row = || Self::PoolRow { provider: provider.to_owned(), id: row.id().to_owned() };
         match (provider, row.source(), row.auth_type()) {
-            (ANTHROPIC, Source::ClaudeCode, _) => Some(Self::ClaudeCode),
-            (ANTHROPIC, Source::HermesPkce, _) => Some(Self::HermesPkce),
             (COPILOT, source, _) if source.is_manual() => Some(own_row()),
-            (COPILOT, ..) => Some(Self::Copilot),
+            (COPILOT, source, _) => Some(Self::Copilot(source)),
             (_, _, AuthType::ApiKey) => None,
             (CODEX, Source::DeviceCode, _) => Some(Self::Codex),
             (NOUS, Source::DeviceCode, _) => Some(Self::Nous),
@@ -173,8 +172,8 @@ async fn act(renewal: &Renewal, need: &Need, cx: &AuthContext) -> Result<Renewed
         Renewal::HermesPkce => refresh(cx, Vendor::Anthropic, Place::HermesPkce(cx.paths.anthropic_file()), need).await,
         Renewal::Codex => refresh(cx, Vendor::Codex, Place::State(CODEX), need).await,
         Renewal::Nous => refresh(cx, Vendor::Nous, Place::State(NOUS), need).await,
-        Renewal::Copilot => match &cx.github {
-            Some(github) => copilot::session(cx, github, need).await,
+        Renewal::Copilot(source) => match cx.github.iter().find(|(known, _)| known == source) {
+            Some((_, github)) => copilot::session(cx, github, need, IfRefused::GiveUp).await,
             None => Err(AuthError::new(COPILOT, AuthCode::NotLoggedIn, "there is no GitHub token")),
         },
         Renewal::PoolRow { provider, id } if provider == COPILOT => copilot_row(cx, id, need).await,
@@ -194,7 +193,7 @@ async fn copilot_row(cx: &AuthContext, id: &str, need: &Need) -> Result<Renewed,
     let document = store.load().await.map_err(|error| error.about(COPILOT))?.document;
     let github = document.rows(COPILOT).iter().find(|row| row.id() == id).and_then(Row::secret);
     match github {
-        Some(github) => copilot::session(cx, &github, need).await,
+        Some(github) => copilot::session(cx, &github, need, IfRefused::TryTheToken).await,
         None => Err(AuthError::new(COPILOT, AuthCode::NotLoggedIn, "the stored GitHub token is gone")),
     }
 }
@@ -422,7 +421,7 @@ mod tests {
         let claude_code = Some(format!("/proc/self/fd/{}", open.as_raw_fd()).into());
         let paths = super::super::AuthPaths { claude_code, ..stage.cx.paths.clone() };
         let (transport, clock) = (stage.cx.transport.clone(), stage.clock.clone());
-        let cx = AuthContext::new(paths, stage.cx.endpoints.clone(), transport, clock, None);
+        let cx = AuthContext::new(paths, stage.cx.endpoints.clone(), transport, clock, Vec::new());
         let error = renew(Renewal::ClaudeCode, Need::Expiring, Arc::new(cx)).await.expect_err("no place to write");
         assert_eq!((error.code, stage.calls().len()), (AuthCode::StoreUnusable, 0));
     }
@@ -563,7 +562,7 @@ mod tests {
         paths.root = Some(paths.home.clone());
         paths.home = paths.home.join("profiles/work");
         let (transport, clock) = (stage.cx.transport.clone(), stage.clock.clone());
-        let cx = AuthContext::new(paths, stage.cx.endpoints.clone(), transport, clock, None);
+        let cx = AuthContext::new(paths, stage.cx.endpoints.clone(), transport, clock, Vec::new());
         renew(Renewal::Codex, refused("opaque-old"), Arc::new(cx)).await.expect("renewed");
         assert_eq!(stage.read(CODEX_STATE)["providers"]["openai-codex"]["tokens"]["refresh_token"], "r2");
         assert_eq!(stage.read("home/profiles/work/auth.json"), json!({"version": 1, "providers": {}}));
