@@ -5,7 +5,7 @@
 use crate::commands::Trouble;
 use crate::settings::{Environment, Home, Settings, UserFile};
 use hermes_core::clock::{Clock, RealClock};
-use hermes_model::auth::{AuthContext, AuthPaths, Endpoints, Logins};
+use hermes_model::auth::{AuthContext, AuthPaths, Endpoints, Logins, SETTLE_LIMIT, Source, copilot};
 use hermes_model::board::{Board, Knowledge};
 use hermes_model::http::{HttpOptions, HttpTransport};
 use hermes_model::provider::table::PROVIDERS;
@@ -22,6 +22,8 @@ use url::Url;
 
 const CA_VARIABLES: [&str; 3] = ["HERMES_CA_BUNDLE", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"];
 const GITHUB_VARIABLES: [&str; 3] = ["COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN"];
+/// What is over sooner needs no explanation.
+const WORTH_A_LINE: Duration = Duration::from_secs(1);
 const GH_TIMEOUT: Duration = Duration::from_secs(5);
 
 pub struct App {
@@ -51,8 +53,10 @@ impl App {
         let transport: Arc<dyn Transport> = Arc::new(HttpTransport::new(HttpOptions { ca_bundle }));
         let paths = auth_paths(&home, &environment);
         let endpoints = endpoints(&environment)?;
-        let github = github_token(&environment, wanted.or(config.model.provider.as_deref())).await;
-        let logins = Logins::load(&paths, &endpoints, github.clone()).await;
+        let mut github = github_variables(&environment);
+        let gh = github_program(&github, wanted.or(config.model.provider.as_deref())).await;
+        let logins = Logins::load(&paths, &endpoints, gh.clone()).await;
+        github.extend(gh.map(|token| (Source::GhCli, token)));
         warnings.extend(logins.warnings().iter().map(ToString::to_string));
 
         let auth = AuthContext::new(paths, endpoints, transport.clone(), clock.clone(), github);
@@ -75,6 +79,23 @@ impl App {
     /// The switchboard of a conversation that starts with `ask`.
     pub fn board(&self, ask: Ask) -> Board {
         Board::new(ask, self.knowledge.clone(), self.auth.clone(), self.transport.clone())
+    }
+
+    /// Waits for what must not be cut off when the program ends: a login that is just being renewed. `tell` hears of it
+    /// when it takes long, and of logins that could not be saved.
+    pub async fn settle(&self, mut tell: impl FnMut(&str)) {
+        let mut settling = std::pin::pin!(self.auth.settled());
+        let settled = match tokio::time::timeout(WORTH_A_LINE, &mut settling).await {
+            Ok(settled) => settled,
+            Err(_) => {
+                tell(&format!("finishing the renewal of a login, at most {} s more", SETTLE_LIMIT.as_secs()));
+                settling.await
+            }
+        };
+        if !settled {
+            tell("the renewal of the login did not end; if the login is refused next time, log in again");
+        }
+        self.auth.warnings().iter().for_each(|warning| tell(warning));
     }
 
     pub fn env(&self) -> &Env {
@@ -126,12 +147,18 @@ fn endpoints(environment: &Environment) -> Result<Endpoints, Trouble> {
     Ok(endpoints)
 }
 
-/// The GitHub token for Copilot: from the environment, else from GitHub's own program when Copilot is the one wanted.
-async fn github_token(environment: &Environment, provider: Option<&str>) -> Option<Secret> {
-    let found = GITHUB_VARIABLES.iter().find_map(|name| Secret::usable(environment.get(name)?));
+/// The GitHub tokens of the environment, which Copilot sessions can be bought with.
+fn github_variables(environment: &Environment) -> Vec<(Source, Secret)> {
+    let token = |name: &&str| Some((Source::Env((*name).to_owned()), Secret::usable(environment.get(name)?)?));
+    GITHUB_VARIABLES.iter().filter_map(token).collect()
+}
+
+/// The token of GitHub's own program, when Copilot is wanted and no variable has one that it takes.
+async fn github_program(variables: &[(Source, Secret)], provider: Option<&str>) -> Option<Secret> {
+    let found = variables.iter().any(|(_, token)| copilot::check_github_token(token).is_ok());
     let wanted = provider.and_then(Provider::find).is_some_and(|row| row.auth == AuthKind::CopilotToken);
-    if found.is_some() || !wanted {
-        return found;
+    if found || !wanted {
+        return None;
     }
     let mut gh = tokio::process::Command::new("gh");
     gh.args(["auth", "token"]).stdin(std::process::Stdio::null()).kill_on_drop(true);

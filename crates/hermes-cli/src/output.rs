@@ -374,7 +374,10 @@ impl Listener for Screen {
             (Event::Reasoning { text }, _) if state.reasoning => self.speak(&mut state, Voice::Thought, text),
             // The status line says this better.
             (Event::Notice { notice: Notice::Waiting { .. } }, _) if self.has_status_line() => {}
-            (Event::Notice { notice }, _) if self.show.aside == Aside::Everything => {
+            // Half an answer that nobody watched was not shown.
+            (Event::Notice { notice: Notice::StartedOver }, _) if !self.is_live() => {}
+            // Without a word, two answers would read as one: even who wants silence has to know.
+            (Event::Notice { notice }, _) if self.show.aside == Aside::Everything || *notice == Notice::StartedOver => {
                 if let Some(text) = words::describe(notice) {
                     self.tell(&mut state, &text);
                 }

@@ -4,7 +4,7 @@
 //! every wait when stopped, and leaves the choice of provider in the [`Line`], which lasts as long as the conversation.
 
 use crate::clock::Clock;
-use crate::plan::{Means, Step, Tries, plan};
+use crate::plan::{LONGEST_WAIT, Means, Step, Tries, plan};
 use crate::ports::{Listener, Model, Switchboard};
 use crate::stop::Stop;
 use crate::watch::{Limits, watch};
@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// After leaving the person's choice for lack of quota, it is left alone this long.
+/// After leaving the person's choice for lack of quota, it is left alone this long, or as long as it asked for.
 const REST_AFTER_LIMIT: Duration = Duration::from_secs(60);
 
 /// What a call needs from the world.
@@ -29,7 +29,9 @@ pub struct Ports<'a> {
 pub struct Manner {
     /// Retries per provider.
     pub retries: u32,
-    /// A person sees the words as they come: an answer that breaks off is then kept, not silently begun again.
+    /// A person sees the words as they come, and nothing can take them back. An answer whose connection breaks off is
+    /// therefore kept as it is. One that ends in a stall or an error has no end worth keeping and is asked for again;
+    /// [`Notice::StartedOver`] then says that the words behind it are a new answer.
     pub live: bool,
     /// Makes the spread of pauses repeatable.
     pub seed: u64,
@@ -54,6 +56,16 @@ impl Line {
         }
     }
 
+    /// Moves on to another place. Only the person's choice is come back to, so only it can be resting.
+    fn leave_for(&mut self, place: usize, fault: &Fault, now: Duration) {
+        let spent = matches!(fault.kind, FaultKind::RateLimit | FaultKind::UpstreamRateLimit | FaultKind::Billing);
+        if self.place == 0 && spent {
+            let rest = fault.retry_after.unwrap_or_default().max(REST_AFTER_LIMIT);
+            self.rests_until = Some(now.saturating_add(rest));
+        }
+        self.place = place;
+    }
+
     /// Attempts so far, those that failed included.
     pub fn calls(&self) -> u64 {
         self.calls
@@ -75,40 +87,68 @@ pub async fn ask(
 ) -> Result<Reply, Fault> {
     let mut tries = Tries { conceded: line.conceded.clone(), ..Tries::default() };
     let mut dice = manner.seed;
+    // A long conversation outlives its login: what was opened for an earlier question is looked after once per question.
+    let mut looked_after = false;
     loop {
-        let model = current(line, ports, stop).await?;
-        request.model.clone_from(&model.card().model);
-        request.concessions.clone_from(&tries.conceded);
-        line.calls += 1;
-        let fault = match attempt(&*model, Arc::new(request.clone()), manner, ports, stop).await {
-            Ok(reply) => return Ok(reply),
-            Err(fault) => fault,
+        let opened = unless_stopped(stop, open(line, &mut looked_after, ports)).await?;
+        let failure = match opened {
+            Ok(model) => {
+                request.model.clone_from(&model.card().model);
+                request.concessions.clone_from(&tries.conceded);
+                line.calls += 1;
+                match attempt(&*model, Arc::new(request.clone()), manner, ports, stop).await {
+                    Ok(reply) => {
+                        ports.switchboard.answered(line.place);
+                        return Ok(reply);
+                    }
+                    Err(failure) => failure,
+                }
+            }
+            Err(fault) => Failure { fault, during: During::Opening },
         };
         tries.attempts += 1;
-        recover(fault, line, &mut tries, manner, roll(&mut dice), ports, stop).await?;
+        let told_in_part = failure.during == During::Answer;
+        recover(failure, line, &mut tries, manner, roll(&mut dice), ports, stop).await?;
+        if told_in_part {
+            notice(ports, Notice::StartedOver);
+        }
         line.conceded.clone_from(&tries.conceded);
     }
 }
 
-/// The model of the line, opened on first use. Places that cannot be used are passed over.
-async fn current(line: &mut Line, ports: &Ports<'_>, stop: &Stop) -> Result<Arc<dyn Model>, Fault> {
-    let mut refused = None;
-    loop {
-        if let Some(model) = &line.model {
-            return Ok(model.clone());
-        }
-        match unless_stopped(stop, ports.switchboard.open(line.place)).await? {
-            Ok(Some(model)) => line.model = Some(model),
-            Ok(None) => {
-                return Err(refused.unwrap_or_else(|| Fault::new(FaultKind::Unknown, "no provider is left to ask")));
-            }
-            // The fault of the person's own choice is the one worth reporting.
-            Err(fault) => {
-                refused.get_or_insert(fault);
-                line.place += 1;
-            }
-        }
+/// An attempt that came to nothing.
+struct Failure {
+    fault: Fault,
+    during: During,
+}
+
+/// How far an attempt came.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum During {
+    /// There was no model to ask: the place cannot be used, or its login could not be renewed just now. All its
+    /// credentials were tried in that.
+    Opening,
+    Request,
+    /// Part of the answer was told already.
+    Answer,
+}
+
+impl From<Fault> for Failure {
+    fn from(fault: Fault) -> Self {
+        Self { fault, during: During::Request }
     }
+}
+
+/// The model of the line: opened on first use, looked after once for each question.
+async fn open(line: &mut Line, looked_after: &mut bool, ports: &Ports<'_>) -> Result<Arc<dyn Model>, Fault> {
+    let model = match line.model.take() {
+        Some(model) if *looked_after => model,
+        Some(model) => ports.switchboard.keep(line.place).await?.unwrap_or(model),
+        None => ports.switchboard.open(line.place).await?.ok_or_else(nobody_left)?,
+    };
+    *looked_after = true;
+    line.model = Some(model.clone());
+    Ok(model)
 }
 
 /// One HTTP exchange, watched.
@@ -118,7 +158,7 @@ async fn attempt(
     manner: Manner,
     ports: &Ports<'_>,
     stop: &Stop,
-) -> Result<Reply, Fault> {
+) -> Result<Reply, Failure> {
     let card = model.card();
     let stale_after = model.stale_after(&request);
     let limits = Limits {
@@ -128,15 +168,17 @@ async fn attempt(
     };
     let mut deltas = std::pin::pin!(watch(model.stream(request), limits, ports.clock, ports.listener));
     let mut shown = false;
+    let failed = |fault, shown| Failure { fault, during: if shown { During::Answer } else { During::Request } };
     loop {
         let delta = tokio::select! {
             biased;
-            () = stop.wait() => return Err(interrupted()),
+            () = stop.wait() => return Err(interrupted().into()),
             delta = deltas.next() => delta,
         };
         match delta {
             Some(Ok(Delta::Done(reply))) if reply.cut_off && !(manner.live && shown) => {
-                return Err(Fault::new(FaultKind::Timeout, "the answer broke off in the middle"));
+                let fault = Fault::new(FaultKind::Timeout, "the answer broke off in the middle");
+                return Err(failed(fault, shown));
             }
             Some(Ok(Delta::Done(reply))) => return Ok(*reply),
             Some(Ok(Delta::Text(text))) => {
@@ -146,15 +188,15 @@ async fn attempt(
             Some(Ok(Delta::Reasoning(text))) => ports.listener.hear(Event::Reasoning { text }),
             Some(Ok(Delta::ToolCallStarted(name))) => ports.listener.hear(Event::ToolCallStarted { name }),
             Some(Ok(Delta::Alive)) => {}
-            Some(Err(fault)) => return Err(fault),
-            None => return Err(Fault::new(FaultKind::EmptyStream, "the provider sent no answer")),
+            Some(Err(fault)) => return Err(failed(fault, shown)),
+            None => return Err(failed(Fault::new(FaultKind::EmptyStream, "the provider sent no answer"), shown)),
         }
     }
 }
 
 /// Takes the step that [`plan`] names, or returns the fault when there is none left.
 async fn recover(
-    mut fault: Fault,
+    failure: Failure,
     line: &mut Line,
     tries: &mut Tries,
     manner: Manner,
@@ -162,8 +204,11 @@ async fn recover(
     ports: &Ports<'_>,
     stop: &Stop,
 ) -> Result<(), Fault> {
+    let Failure { mut fault, during } = failure;
+    let asked = during != During::Opening;
     let mut means =
-        Means { retries: manner.retries, refresh: true, rotate: true, compress: false, next_provider: true };
+        Means { retries: manner.retries, refresh: asked, rotate: asked, compress: false, next_provider: true };
+    let mut unusable = Vec::new();
     // A means that turns out not to exist is struck off and the plan is made again, so this ends.
     loop {
         let step = plan(&fault, tries, &means, chance);
@@ -207,43 +252,56 @@ async fn recover(
                 }
             },
             Step::Concede(concession) => notice(ports, Notice::Conceded { concession }),
-            Step::NextProvider => match next_provider(line, ports, stop).await? {
-                Some(model) => {
-                    if matches!(fault.kind, FaultKind::RateLimit | FaultKind::UpstreamRateLimit | FaultKind::Billing) {
-                        line.rests_until = Some(ports.clock.elapsed() + REST_AFTER_LIMIT);
-                    }
+            Step::NextProvider => match unless_stopped(stop, next_provider(line.place, ports)).await? {
+                Ok((place, model)) => {
+                    line.leave_for(place, &fault, ports.clock.elapsed());
                     let card = model.card();
                     let (provider, model_name) = (card.provider.clone(), card.model.clone());
                     let message = fault.message.clone();
                     notice(ports, Notice::FellBack { provider, model: model_name, kind: fault.kind, message });
                     line.model = Some(model);
                 }
-                None => {
+                Err(reasons) => {
                     means.next_provider = false;
+                    unusable = reasons;
                     continue;
                 }
             },
-            Step::Compress | Step::GiveUp => return Err(fault),
+            Step::Compress | Step::GiveUp => return Err(in_full(fault, &unusable)),
         }
         tries.took(step, &fault);
         return Ok(());
     }
 }
 
-/// The next usable place behind the current one. The line moves only when there is one.
-async fn next_provider(line: &mut Line, ports: &Ports<'_>, stop: &Stop) -> Result<Option<Arc<dyn Model>>, Fault> {
-    let mut place = line.place;
+/// The next usable place behind `place`, or why each of those behind it cannot be used.
+async fn next_provider(mut place: usize, ports: &Ports<'_>) -> Result<(usize, Arc<dyn Model>), Vec<(usize, Fault)>> {
+    let mut unusable = Vec::new();
     loop {
         place += 1;
-        match unless_stopped(stop, ports.switchboard.open(place)).await? {
-            Ok(Some(model)) => {
-                line.place = place;
-                return Ok(Some(model));
-            }
-            Ok(None) => return Ok(None),
-            Err(_) => {} // this one cannot be used; the one behind it may
+        match ports.switchboard.open(place).await {
+            Ok(Some(model)) => return Ok((place, model)),
+            Ok(None) => return Err(unusable),
+            Err(why) => unusable.push((place, why)),
         }
     }
+}
+
+/// The fault with all a person has to know: for how long nobody waited, and why no fallback stepped in.
+fn in_full(mut fault: Fault, unusable: &[(usize, Fault)]) -> Fault {
+    if let Some(wait) = fault.retry_after.filter(|wait| *wait > LONGEST_WAIT) {
+        let minutes = wait.as_secs().div_ceil(60);
+        let span = match (minutes / 1440, minutes / 60 % 24, minutes % 60) {
+            (0, 0, minutes) => format!("{minutes} min"),
+            (0, hours, minutes) => format!("{hours} h {minutes} min"),
+            (days, hours, _) => format!("{days} d {hours} h"),
+        };
+        fault.message.push_str(&format!(" (it asks to wait {span})"));
+    }
+    for (place, why) in unusable {
+        fault.message.push_str(&format!("; fallback {place} cannot step in: {}", why.message));
+    }
+    fault
 }
 
 async fn unless_stopped<T>(stop: &Stop, work: impl Future<Output = T>) -> Result<T, Fault> {
@@ -252,6 +310,10 @@ async fn unless_stopped<T>(stop: &Stop, work: impl Future<Output = T>) -> Result
         () = stop.wait() => Err(interrupted()),
         done = work => Ok(done),
     }
+}
+
+fn nobody_left() -> Fault {
+    Fault::new(FaultKind::NotConfigured, "no provider is left to ask")
 }
 
 fn interrupted() -> Fault {

@@ -12,10 +12,10 @@ use std::time::Duration;
 const MOST_ATTEMPTS: u32 = 12;
 /// Renewals of a login within one call.
 const MOST_REFRESHES: u32 = 2;
-/// A provider that asks for a longer wait than this is left for the next one, where there is one.
+/// A credential or provider that asks for a longer wait than this is left for the next one, where there is one.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// No wait is longer, whatever a provider asks for.
-const LONGEST_WAIT: Duration = Duration::from_secs(600);
+/// Nobody waits longer than this for one answer: a quota that comes back in hours is not a hiccup.
+pub(crate) const LONGEST_WAIT: Duration = Duration::from_secs(600);
 
 /// The next step of recovery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -153,15 +153,15 @@ pub fn plan(fault: &Fault, tries: &Tries, means: &Means, chance: f64) -> Step {
     if row.refresh && means.refresh && tries.refreshes < MOST_REFRESHES {
         return Step::Refresh;
     }
+    let wait = wait(fault, &row, tries, chance);
     let rotate_now = match row.rotate {
         Rotation::Never => false,
         Rotation::AtOnce => true,
-        Rotation::SecondTime => tries.second_chance,
+        Rotation::SecondTime => tries.second_chance || wait > PATIENCE,
     };
     if rotate_now && means.rotate {
         return Step::Rotate;
     }
-    let wait = wait(fault, &row, tries, chance);
     if means.next_provider && leaves_now(&row, tries, wait) {
         return Step::NextProvider;
     }
@@ -170,7 +170,7 @@ pub fn plan(fault: &Fault, tries: &Tries, means: &Means, chance: f64) -> Step {
         Patience::Once => means.retries.min(1),
         Patience::Allowed => means.retries,
     };
-    if tries.retries < allowed {
+    if tries.retries < allowed && wait <= LONGEST_WAIT {
         return Step::Retry(wait);
     }
     match row.fall_back {
@@ -190,7 +190,7 @@ fn leaves_now(row: &Row, tries: &Tries, wait: Duration) -> bool {
 /// What the provider asks for, else our own pause with up to half of it added by chance.
 fn wait(fault: &Fault, row: &Row, tries: &Tries, chance: f64) -> Duration {
     if let Some(asked) = fault.retry_after {
-        return asked.min(LONGEST_WAIT);
+        return asked;
     }
     let grown = row.pace.first.saturating_mul(row.pace.factor.saturating_pow(tries.backoffs));
     let pause = grown.min(row.pace.cap);
@@ -207,7 +207,12 @@ impl Tries {
                 self.second_chance = true;
             }
             Step::Refresh => self.refreshes += 1,
-            Step::Rotate => self.second_chance = false,
+            // Another credential is as good as another provider: it gets its own tries.
+            Step::Rotate => {
+                self.second_chance = false;
+                self.retries = 0;
+                self.backoffs = 0;
+            }
             Step::Concede(concession) => {
                 self.conceded.insert(concession);
             }
@@ -271,7 +276,7 @@ mod tests {
             let first: Vec<Step> = match kind {
                 K::Auth => vec![Refresh, Refresh, Rotate, NextProvider],
                 K::AuthPermanent | K::Billing => vec![Rotate, NextProvider],
-                K::RateLimit => vec![ms(2000), Rotate, NextProvider],
+                K::RateLimit => vec![ms(2000), Rotate, ms(2000), NextProvider],
                 K::Overloaded => vec![ms(2000), NextProvider],
                 K::ServerError | K::Timeout | K::Stalled | K::EmptyStream | K::Malformed => vec![ms(250), NextProvider],
                 K::Unknown => vec![ms(250), ms(1000), ms(4000), NextProvider],
@@ -302,6 +307,35 @@ mod tests {
         let means = Means { next_provider: true, ..ALONE };
         assert_eq!(plan(&limited, &tries, &means, 0.0), Step::NextProvider);
         assert_eq!(plan(&limited, &tries, &ALONE, 0.0), Step::Retry(Duration::from_secs(90)));
+    }
+
+    /// A quota that comes back in days: another key at once, then another provider, and never a nap of days.
+    #[test]
+    fn nobody_waits_for_a_quota_that_comes_back_in_days() {
+        let spent =
+            Fault { retry_after: Some(Duration::from_secs(3 * 86_400)), ..Fault::new(FaultKind::RateLimit, "") };
+        let tries = Tries { attempts: 1, ..Tries::default() };
+        let with = |rotate, next_provider| plan(&spent, &tries, &Means { rotate, next_provider, ..ALONE }, 0.0);
+        assert_eq!(with(true, true), Step::Rotate);
+        assert_eq!(with(false, true), Step::NextProvider);
+        assert_eq!(with(false, false), Step::GiveUp);
+    }
+
+    /// Every key of a pool has its second chance before the provider is left.
+    #[test]
+    fn a_pool_is_used_up_before_the_provider_is_left() {
+        let limited = Fault::new(FaultKind::RateLimit, "");
+        let (mut tries, mut means, mut taken) = (Tries::default(), ALL_MEANS, Vec::new());
+        let mut spare = 2;
+        while taken.last() != Some(&Step::NextProvider) {
+            tries.attempts += 1;
+            means.rotate = spare > 0;
+            let step = plan(&limited, &tries, &means, 0.0);
+            tries.took(step, &limited);
+            spare -= u32::from(step == Step::Rotate);
+            taken.push(step);
+        }
+        assert_eq!(taken, [ms(2000), Step::Rotate, ms(2000), Step::Rotate, ms(2000), Step::NextProvider]);
     }
 
     proptest! {

@@ -40,6 +40,15 @@ pub trait Switchboard: Send + Sync {
     /// this place cannot be used (no credential, disabled) and the next may be tried.
     fn open(&self, place: usize) -> BoxFuture<'_, Result<Option<Arc<dyn Model>>, Fault>>;
 
+    /// Before another call to a model that is open already: the same model with a login that lives on, or `None` when
+    /// nothing has to change. Costs nothing while nothing is due.
+    fn keep(&self, _place: usize) -> BoxFuture<'_, Result<Option<Arc<dyn Model>>, Fault>> {
+        Box::pin(std::future::ready(Ok(None)))
+    }
+
+    /// The model at this place answered: its credential works. Must not block.
+    fn answered(&self, _place: usize) {}
+
     /// The same model with a renewed login, if the login can be renewed.
     fn refresh<'a>(&'a self, place: usize, fault: &'a Fault) -> BoxFuture<'a, Result<Option<Arc<dyn Model>>, Fault>>;
 

@@ -28,6 +28,8 @@ enum Turn {
     Answer(&'static str),
     /// Some text, then the connection breaks.
     BreaksOff(&'static str),
+    /// Some text, then an error of the provider.
+    FailsAfter(&'static str, Fault),
     Fails(Fault),
     Silent,
 }
@@ -49,6 +51,7 @@ impl Model for Scripted {
         match turn {
             Turn::Answer(text) => stream::iter([Ok(Delta::Text(text.into())), Ok(done(text, false))]).boxed(),
             Turn::BreaksOff(text) => stream::iter([Ok(Delta::Text(text.into())), Ok(done(text, true))]).boxed(),
+            Turn::FailsAfter(text, fault) => stream::iter([Ok(Delta::Text(text.into())), Err(fault)]).boxed(),
             Turn::Fails(fault) => stream::iter([Err(fault)]).boxed(),
             Turn::Silent => stream::pending().boxed(),
         }
@@ -76,6 +79,10 @@ struct Place {
     /// What asking for a renewal ends in.
     refusal: Option<Fault>,
     usable: bool,
+    /// What the next openings end in.
+    closed: Mutex<VecDeque<Fault>>,
+    /// What looking after the open model ends in.
+    upkeep: Mutex<VecDeque<Fault>>,
 }
 
 fn place(provider: &'static str, turns: impl IntoIterator<Item = Turn>) -> Place {
@@ -87,6 +94,8 @@ fn place(provider: &'static str, turns: impl IntoIterator<Item = Turn>) -> Place
         renewable: false,
         refusal: None,
         usable: true,
+        closed: Mutex::default(),
+        upkeep: Mutex::default(),
     }
 }
 
@@ -115,8 +124,9 @@ impl Board {
         self.log.lock().unwrap().push(text);
     }
 
+    /// What the board was asked for, less the reports of success.
     fn log(&self) -> Vec<String> {
-        self.log.lock().unwrap().clone()
+        self.log.lock().unwrap().iter().filter(|line| !line.ends_with("answered")).cloned().collect()
     }
 }
 
@@ -125,12 +135,26 @@ impl Switchboard for Board {
         let opened = match self.places.get(at) {
             None => Ok(None),
             Some(place) if !place.usable => Err(Fault::new(FaultKind::Auth, format!("{} has no key", place.provider))),
+            Some(place) if !place.closed.lock().unwrap().is_empty() => {
+                self.note(format!("open {} in vain", place.provider));
+                Err(place.closed.lock().unwrap().pop_front().unwrap())
+            }
             Some(place) => {
                 self.note(format!("open {}", place.provider));
                 Ok(Some(self.model(at)))
             }
         };
         std::future::ready(opened).boxed()
+    }
+
+    fn keep(&self, at: usize) -> BoxFuture<'_, Result<Option<Arc<dyn Model>>, Fault>> {
+        self.note(format!("keep {}", self.places[at].provider));
+        let kept = self.places[at].upkeep.lock().unwrap().pop_front().map_or(Ok(None), Err);
+        std::future::ready(kept).boxed()
+    }
+
+    fn answered(&self, at: usize) {
+        self.note(format!("{} answered", self.places[at].provider));
     }
 
     fn refresh<'a>(&'a self, at: usize, _: &'a Fault) -> BoxFuture<'a, Result<Option<Arc<dyn Model>>, Fault>> {
@@ -269,9 +293,48 @@ async fn places_without_a_credential_are_passed_over_and_the_first_reason_is_kep
     let unusable = |provider| Place { usable: false, ..place(provider, []) };
     let stage = Stage::new([unusable("a"), unusable("b"), place("c", [Turn::Answer("c")])]);
     assert_eq!(stage.ask().await.as_deref(), Ok("c"));
+    let fell_back = Notice::FellBack {
+        provider: "c".into(),
+        model: "c-model".into(),
+        kind: FaultKind::Auth,
+        message: "a has no key".into(),
+    };
+    assert_eq!(stage.notices(), [fell_back], "whoever reports the answer knows who gave it");
 
     let stage = Stage::new([unusable("a"), unusable("b")]);
-    assert_eq!(stage.ask().await.unwrap_err().message, "a has no key");
+    let message = stage.ask().await.unwrap_err().message;
+    assert_eq!(message, "a has no key; fallback 1 cannot step in: b has no key");
+}
+
+/// A login server with a hiccup is waited for like any other server.
+#[tokio::test]
+async fn a_hiccup_while_opening_is_tried_again() {
+    let first = place("a", [Turn::Answer("hello"), Turn::Answer("still here")]);
+    first.closed.lock().unwrap().push_back(Fault::new(FaultKind::ServerError, "the login server is down"));
+    let stage = Stage::new([first, place("b", [])]);
+    assert_eq!(stage.ask().await.as_deref(), Ok("hello"));
+    assert_eq!(stage.board.log(), ["open a in vain", "open a"]);
+    assert!(matches!(&stage.notices()[..], [Notice::Retrying { kind: FaultKind::ServerError, .. }]));
+
+    // The same in the middle of a conversation, when the login has to be renewed.
+    stage.board.places[0].upkeep.lock().unwrap().push_back(Fault::new(FaultKind::NoRoute, "no network"));
+    stage.board.places[1].turns.lock().unwrap().push_back(Turn::Answer("by b"));
+    assert_eq!(
+        stage.ask().await.as_deref(),
+        Ok("by b"),
+        "without a network to its login server, the next one is asked"
+    );
+}
+
+/// What is open is looked after once per question, however many attempts the question takes.
+#[tokio::test]
+async fn an_open_model_is_looked_after_before_each_question() {
+    let turns = [Turn::Answer("one"), fails(FaultKind::ServerError), Turn::Answer("two")];
+    let stage = Stage::new([place("a", turns)]);
+    stage.ask().await.unwrap();
+    stage.ask().await.unwrap();
+    let log = stage.board.log.lock().unwrap().clone();
+    assert_eq!(log, ["open a", "a answered", "keep a", "a answered"]);
 }
 
 #[tokio::test]
@@ -299,6 +362,39 @@ async fn a_broken_answer_is_begun_again_unless_a_person_already_reads_it() {
 
     let live = Manner { retries: 3, live: true, seed: 7 };
     assert_eq!(broken().ask_as(live, &Stop::new()).await.as_deref(), Ok("Once upon"));
+}
+
+/// Words that were told cannot be taken back, so a second beginning is announced.
+#[tokio::test]
+async fn an_answer_that_starts_again_says_so() {
+    let broken = Turn::FailsAfter("Once upon", Fault::new(FaultKind::Overloaded, "busy"));
+    let stage = Stage::new([place("a", [broken, fails(FaultKind::Overloaded), Turn::Answer("Once upon a time.")])]);
+    let live = Manner { retries: 3, live: true, seed: 7 };
+    assert_eq!(stage.ask_as(live, &Stop::new()).await.as_deref(), Ok("Once upon a time."));
+    let over = stage.notices().iter().filter(|notice| **notice == Notice::StartedOver).count();
+    assert_eq!(over, 1, "{:?}", stage.notices());
+}
+
+/// A quota that comes back in days is not waited for, and the person hears when it does.
+#[tokio::test]
+async fn a_quota_that_resets_in_days_ends_the_call_at_once() {
+    let wait = Some(Duration::from_secs(3 * 86_400 + 5 * 3_600));
+    let spent = Fault { retry_after: wait, ..Fault::new(FaultKind::RateLimit, "weekly limit reached") };
+    let stage = Stage::new([place("a", [Turn::Fails(spent)])]);
+    assert_eq!(stage.ask().await.unwrap_err().message, "weekly limit reached (it asks to wait 3 d 5 h)");
+    assert_eq!(stage.clock.pauses(), Vec::<Duration>::new());
+}
+
+/// Only the person's choice is come back to: a fallback without quota does not keep it away.
+#[tokio::test]
+async fn a_fallback_that_ran_out_of_quota_does_not_keep_the_choice_away() {
+    let stage = Stage::new([
+        place("a", [fails(FaultKind::ModelNotFound), Turn::Answer("a again")]),
+        place("b", [fails(FaultKind::Billing)]),
+        place("c", [Turn::Answer("c")]),
+    ]);
+    assert_eq!(stage.ask().await.as_deref(), Ok("c"));
+    assert_eq!(stage.ask().await.as_deref(), Ok("a again"));
 }
 
 #[tokio::test]

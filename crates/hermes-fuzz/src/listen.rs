@@ -5,8 +5,8 @@ use futures_util::future::{BoxFuture, FutureExt};
 use futures_util::stream::StreamExt;
 use hermes_core::ports::{Card, Model};
 use hermes_model::provider::Provider;
-use hermes_model::transport::{Answer, Call, Transport};
-use hermes_model::voice::{Endpoint, Voice};
+use hermes_model::transport::{Answer, Call, Tls, Transport};
+use hermes_model::voice::{Defaults, Endpoint, Voice};
 use hermes_model::wire::{ApiMode, End, Login, Target};
 use hermes_types::{Delta, Fault, FaultKind, Message, Object, Reply, Request};
 use std::sync::Arc;
@@ -61,6 +61,8 @@ fn endpoint(mode: ApiMode) -> Endpoint {
         },
         credential: None,
         headers: Vec::new(),
+        defaults: Defaults::default(),
+        tls: Tls::default(),
         stale: None,
         card: Card {
             provider,

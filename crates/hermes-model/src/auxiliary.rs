@@ -5,6 +5,7 @@
 
 use crate::auth::AuthContext;
 use crate::board::{Board, Knowledge};
+use crate::notes::Notes;
 use crate::resolve::{self, Runtime};
 use crate::transport::Transport;
 use hermes_core::ask::{Line, Manner, Ports, ask};
@@ -27,6 +28,7 @@ pub struct Auxiliary {
     clock: Arc<dyn Clock>,
     /// Providers whose account was empty, and until when they rest.
     unpaid: Mutex<HashMap<String, Duration>>,
+    notes: Arc<Notes>,
 }
 
 impl Auxiliary {
@@ -36,18 +38,30 @@ impl Auxiliary {
         transport: Arc<dyn Transport>,
         clock: Arc<dyn Clock>,
     ) -> Self {
-        Self { knowledge, auth, transport, clock, unpaid: Mutex::default() }
+        let notes = Arc::new(Notes::new(auth.clone()));
+        Self { knowledge, auth, transport, clock, unpaid: Mutex::default(), notes }
+    }
+
+    /// Waits for what is being written down about credentials; to be called when no more jobs come.
+    pub async fn settled(&self) {
+        self.notes.settled().await;
     }
 
     /// Does the job `task` for a conversation that runs on `main`.
-    pub async fn ask(&self, task: &str, mut request: Request, main: &Runtime, stop: &Stop) -> Result<Reply, Fault> {
-        let places = self.places(task, main, &mut request);
+    pub async fn ask(&self, task: &str, request: Request, main: &Runtime, stop: &Stop) -> Result<Reply, Fault> {
+        let settings = self.knowledge.config.auxiliary.get(task);
+        if settings.and_then(|settings| settings.enabled) == Some(false) {
+            let message = format!("the side job `{task}` is switched off by auxiliary.{task}.enabled");
+            return Err(Fault::new(FaultKind::NotConfigured, message));
+        }
+        let places = self.places(task, main);
         if places.is_empty() {
             let message = format!("no model can do the side job `{task}`; set auxiliary.{task}.provider and .model");
             return Err(Fault::new(FaultKind::NotConfigured, message));
         }
         let names: Vec<String> = places.iter().map(|runtime| runtime.name.clone()).collect();
-        let board = Board::of_runtimes(places, self.knowledge.clone(), self.auth.clone(), self.transport.clone());
+        let (knowledge, auth, transport) = (self.knowledge.clone(), self.auth.clone(), self.transport.clone());
+        let board = Board::of_runtimes(places, knowledge, auth, transport, self.notes.clone());
         let at = Mutex::new(names.first().cloned().unwrap_or_default());
         let hear = |event| self.hear(event, &at);
         let ports = Ports { switchboard: &board, clock: &*self.clock, listener: &hear };
@@ -58,14 +72,14 @@ impl Auxiliary {
         result
     }
 
-    /// The places to ask, each with the job's own timeout, and the job's own effort in the request.
-    fn places(&self, task: &str, main: &Runtime, request: &mut Request) -> Vec<Runtime> {
+    /// The places to ask, each with the job's own timeout and effort.
+    fn places(&self, task: &str, main: &Runtime) -> Vec<Runtime> {
         let mut usable = Vec::new();
         for candidate in resolve::route(task, main, &self.knowledge.known()) {
             match candidate.runtime {
                 Ok(mut runtime) if !self.is_resting(&runtime.name) => {
                     runtime.limits.request_timeout = candidate.timeout;
-                    request.reasoning = request.reasoning.or(candidate.reasoning);
+                    runtime.reasoning = candidate.reasoning;
                     usable.push(runtime);
                 }
                 Ok(runtime) => tracing::debug!(task, provider = runtime.name, "passed over: its account was empty"),
@@ -81,6 +95,7 @@ impl Auxiliary {
         Manner { retries, live: false, seed: u64::from(self.clock.elapsed().subsec_nanos()) }
     }
 
+    /// Every move to another place is told, so `at` is always the one that is being asked.
     fn hear(&self, event: Event, at: &Mutex<String>) {
         let Event::Notice { notice: Notice::FellBack { provider, kind, .. } } = event else { return };
         let mut at = at.lock().unwrap_or_else(PoisonError::into_inner);

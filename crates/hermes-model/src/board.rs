@@ -6,19 +6,20 @@
 
 use crate::auth::pool::{self, Strategy};
 use crate::auth::provider_id::CODEX;
-use crate::auth::{AuthContext, AuthType, Logins, Need, Renewal, Renewed, Row, Source, renew};
+use crate::auth::{AuthContext, Logins, Need, Renewed, Row, Source, Standing, renew};
+use crate::notes::Notes;
 use crate::process::{ProcessModel, TcpAddress, launch};
 use crate::provider::AuthKind;
 use crate::resolve::{self, Ask, Credential, Env, Known, ModelConfig, ResolveError, Runtime, Stored, StoredCredential};
 use crate::secret::{Origin, Secret};
 use crate::transport::Transport;
 use crate::voice::{Endpoint, Voice};
-use crate::wire::Login;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use hermes_core::ports::{Card, Model, Switchboard};
 use hermes_types::{Fault, FaultKind};
 use jiff::Timestamp;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -41,15 +42,27 @@ pub struct Board {
     auth: Arc<AuthContext>,
     transport: Arc<dyn Transport>,
     places: Vec<Mutex<Place>>,
+    notes: Arc<Notes>,
 }
 
 struct Place {
-    /// What is asked for; credentials that failed are added to what it avoids.
     ask: Ask,
     /// The runtime in use, once opened.
     runtime: Option<Runtime>,
     /// Somebody else chose the endpoint, so only the credential may change.
     is_settled: bool,
+    /// Credentials that others took over from, and until when each is left alone.
+    resting: BTreeMap<String, Timestamp>,
+    /// Credentials that rested once and have not answered since.
+    rested: BTreeSet<String>,
+    /// Credentials that answered, and so have nothing held against them.
+    well: BTreeSet<String>,
+}
+
+/// A runtime whose credential did not work, and why.
+struct Failed {
+    runtime: Runtime,
+    fault: Fault,
 }
 
 impl Knowledge {
@@ -72,23 +85,30 @@ impl Board {
     /// A board for a conversation: what is asked for first, the configured fallbacks behind it.
     pub fn new(primary: Ask, knowledge: Arc<Knowledge>, auth: Arc<AuthContext>, transport: Arc<dyn Transport>) -> Self {
         let chain = std::iter::once(primary).chain(resolve::chain(&knowledge.config));
-        let places = chain.map(|ask| Mutex::new(Place { ask, runtime: None, is_settled: false })).collect();
-        Self { knowledge, auth, transport, places }
+        let places = chain.map(|ask| Mutex::new(Place::new(ask, None))).collect();
+        let notes = Arc::new(Notes::new(auth.clone()));
+        Self { knowledge, auth, transport, places, notes }
     }
 
-    /// A board whose places are resolved already.
-    pub fn of_runtimes(
+    /// A board whose places are resolved already. Its notes are somebody else's to wait for.
+    pub(crate) fn of_runtimes(
         runtimes: impl IntoIterator<Item = Runtime>,
         knowledge: Arc<Knowledge>,
         auth: Arc<AuthContext>,
         transport: Arc<dyn Transport>,
+        notes: Arc<Notes>,
     ) -> Self {
         let place = |runtime: Runtime| {
             let ask =
                 Ask { provider: Some(runtime.name.clone()), model: Some(runtime.model.clone()), ..Ask::default() };
-            Mutex::new(Place { ask, runtime: Some(runtime), is_settled: true })
+            Mutex::new(Place::new(ask, Some(runtime)))
         };
-        Self { knowledge, auth, transport, places: runtimes.into_iter().map(place).collect() }
+        Self { knowledge, auth, transport, places: runtimes.into_iter().map(place).collect(), notes }
+    }
+
+    /// Waits for what is being written down about credentials; to be called when the conversation ends.
+    pub async fn settled(&self) {
+        self.notes.settled().await;
     }
 
     /// The first place with a credential that is good now, for questions beside the conversation: which models are there?
@@ -105,10 +125,9 @@ impl Board {
 
     async fn open_place(&self, at: usize) -> Result<Option<Arc<dyn Model>>, Fault> {
         let Some(place) = self.places.get(at) else { return Ok(None) };
-        let (ask, resolved) = with(place, |place| (place.ask.clone(), place.runtime.clone()));
-        let runtime = match resolved {
+        let runtime = match with(place, |place| place.runtime.clone()) {
             Some(runtime) => runtime,
-            None => self.knowledge.resolve(&ask).map_err(|error| not_configured(&error))?,
+            None => self.knowledge.resolve(&self.ask(place)).map_err(|error| not_configured(&error))?,
         };
         if at > 0 && self.is_primary(&runtime) {
             let message = format!("the fallback {} is the same as the first choice", runtime.model);
@@ -117,9 +136,55 @@ impl Board {
         if runtime.provider.auth == AuthKind::ExternalProcess {
             return self.external(&runtime).map(Some);
         }
-        let runtime = self.preflight(runtime).await?;
-        self.tally(&runtime).await;
-        Ok(Some(self.take(place, runtime)))
+        self.start_with(place, Some(runtime), Vec::new()).await.map(Some)
+    }
+
+    async fn keep_place(&self, at: usize) -> Result<Option<Arc<dyn Model>>, Fault> {
+        let Some(place) = self.places.get(at) else { return Ok(None) };
+        match with(place, |place| place.runtime.clone()).filter(|runtime| self.is_due(runtime)) {
+            Some(runtime) => self.start_with(place, Some(runtime), Vec::new()).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// The first credential that is good now: that of `next`, else the others of its pool. Only once another has taken
+    /// over do those that failed rest; a credential without a successor is better than none. When nothing works, the
+    /// first reason is the one worth reporting.
+    async fn start_with(
+        &self,
+        place: &Mutex<Place>,
+        mut next: Option<Runtime>,
+        mut failed: Vec<Failed>,
+    ) -> Result<Arc<dyn Model>, Fault> {
+        // Each round avoids one credential more, so this ends.
+        while let Some(runtime) = next.take().or_else(|| self.successor(place, &failed)) {
+            match self.preflight(runtime.clone()).await {
+                Ok(ready) => {
+                    failed.iter().for_each(|failed| self.rest(place, failed));
+                    return Ok(self.take(place, ready));
+                }
+                Err(fault) => failed.push(Failed { runtime, fault }),
+            }
+        }
+        let first = failed.into_iter().next().map(|failed| failed.fault);
+        Err(first.unwrap_or_else(|| Fault::new(FaultKind::NotConfigured, "no credential is left")))
+    }
+
+    /// The same runtime with a credential that neither rests nor just failed.
+    fn successor(&self, place: &Mutex<Place>, failed: &[Failed]) -> Option<Runtime> {
+        let mut ask = self.ask(place);
+        ask.avoid.extend(failed.iter().map(|failed| failed.runtime.credential.id.clone()));
+        let is_settled = with(place, |place| place.is_settled);
+        sibling(&failed.last()?.runtime, self.knowledge.resolve(&ask).ok()?, is_settled)
+    }
+
+    /// What is asked for at a place, less the credentials that rest.
+    fn ask(&self, place: &Mutex<Place>) -> Ask {
+        let now = self.now();
+        with(place, |place| {
+            place.resting.retain(|_, until| *until > now);
+            Ask { avoid: place.resting.keys().cloned().collect(), ..place.ask.clone() }
+        })
     }
 
     /// A model behind a program of its own. It has its own login, so there is nothing to renew or rotate.
@@ -139,22 +204,25 @@ impl Board {
 
     /// A token that ends soon is renewed before it is used. One that cannot be renewed but still lives is used as it is.
     async fn preflight(&self, runtime: Runtime) -> Result<Runtime, Fault> {
-        let Some(renewal) = runtime.credential.renewal.clone() else { return Ok(runtime) };
-        let now = self.now();
-        let ends_within = |skew: Duration| {
-            let horizon = u64::try_from(now.as_second()).unwrap_or(0) + skew.as_secs();
-            runtime.credential.expires_at.is_some_and(|end| end <= horizon)
-        };
-        // A GitHub token is not a Copilot session: it always has to be exchanged.
-        let exchanged = runtime.provider.auth == AuthKind::CopilotToken;
-        if !exchanged && !ends_within(renewal.skew()) {
+        let Some(renewal) = runtime.credential.renewal.clone().filter(|_| self.is_due(&runtime)) else {
             return Ok(runtime);
-        }
+        };
         match renew(renewal, Need::Expiring, self.auth.clone()).await {
             Ok(renewed) => Ok(with_secret(runtime, renewed)),
-            Err(_) if !exchanged && !ends_within(Duration::ZERO) => Ok(runtime),
+            Err(_) if !needs_exchange(&runtime) && !self.ends_within(&runtime, Duration::ZERO) => Ok(runtime),
             Err(error) => Err(error.fault()),
         }
+    }
+
+    /// Whether the credential has to be renewed before it is used.
+    fn is_due(&self, runtime: &Runtime) -> bool {
+        let renewal = runtime.credential.renewal.as_ref();
+        renewal.is_some_and(|renewal| needs_exchange(runtime) || self.ends_within(runtime, renewal.skew()))
+    }
+
+    fn ends_within(&self, runtime: &Runtime, span: Duration) -> bool {
+        let horizon = u64::try_from(self.now().as_second()).unwrap_or(0) + span.as_secs();
+        runtime.credential.expires_at.is_some_and(|end| end <= horizon)
     }
 
     async fn refresh_place(&self, at: usize) -> Result<Option<Arc<dyn Model>>, Fault> {
@@ -169,44 +237,43 @@ impl Board {
 
     async fn rotate_place(&self, at: usize, fault: &Fault) -> Option<Arc<dyn Model>> {
         let place = self.places.get(at)?;
-        let mut runtime = with(place, |place| place.runtime.clone())?;
-        self.rest(&runtime, fault).await;
-        // Each round avoids one credential more, so this ends.
-        loop {
-            let (ask, is_settled) = with(place, |place| {
-                place.ask.avoid.insert(runtime.credential.id.clone());
-                (place.ask.clone(), place.is_settled)
-            });
-            let next = sibling(&runtime, self.knowledge.resolve(&ask).ok()?, is_settled)?;
-            match self.preflight(next.clone()).await {
-                Ok(next) => {
-                    self.tally(&next).await;
-                    return Some(self.take(place, next));
-                }
-                Err(_) => runtime = next, // this login cannot be renewed; the one behind it may do
-            }
-        }
+        let runtime = with(place, |place| place.runtime.clone())?;
+        let failed = vec![Failed { runtime, fault: fault.clone() }];
+        self.start_with(place, None, failed).await.ok()
     }
 
-    /// Writes down that a stored credential rests. A disk that refuses costs other processes the news, not us the turn.
-    async fn rest(&self, runtime: &Runtime, fault: &Fault) {
+    /// A credential rests: here at once, for other processes as soon as it is written down.
+    fn rest(&self, place: &Mutex<Place>, failed: &Failed) {
+        let Failed { runtime, fault } = failed;
+        let (id, now) = (runtime.credential.id.clone(), self.now());
+        let until = now.checked_add(pool::rest(fault)).unwrap_or(Timestamp::MAX);
+        with(place, |place| {
+            place.rested.insert(id.clone());
+            place.resting.insert(id, until);
+        });
         let Some(row) = self.row_of(runtime) else { return };
-        let rested = self.auth.store().rest_row(&*self.auth.clock, &runtime.name, &row, fault).await;
-        if let Err(error) = rested {
-            tracing::warn!(%error, "a resting credential could not be written down");
-        }
+        let (auth, provider, fault) = (self.auth.clone(), runtime.name.clone(), fault.clone());
+        self.notes.take(async move { auth.store().rest_row(&*auth.clock, &provider, &row, &fault, now).await });
     }
 
-    /// Counts the use of a stored credential, where the strategy shares the work by such counts.
-    async fn tally(&self, runtime: &Runtime) {
+    /// Counts the answer where the strategy shares the work by such counts, and takes back what was held against the
+    /// credential.
+    fn praise(&self, at: usize) {
+        let Some(place) = self.places.get(at) else { return };
+        let Some(runtime) = with(place, |place| place.runtime.clone()) else { return };
+        let Some(row) = self.row_of(&runtime) else { return };
+        // Nothing is held against a row that was well when we began and did not rest since.
+        let known_well = with(place, |place| {
+            let rested = place.rested.remove(row.id());
+            let first = place.well.insert(row.id().to_owned());
+            !(rested || first && row.has_verdict())
+        });
+        let (auth, provider) = (self.auth.clone(), runtime.name.clone());
         let strategy = self.knowledge.config.strategies.get(&runtime.name).copied().unwrap_or_default();
-        if !matches!(strategy, Strategy::RoundRobin | Strategy::LeastUsed) {
-            return;
-        }
-        let Some(row) = self.row_of(runtime) else { return };
-        let counted = self.auth.store().count_use(&*self.auth.clock, &runtime.name, &row, strategy).await;
-        if let Err(error) = counted {
-            tracing::warn!(%error, "the use of a credential could not be counted");
+        if matches!(strategy, Strategy::RoundRobin | Strategy::LeastUsed) {
+            self.notes.take(async move { auth.store().count_use(&*auth.clock, &provider, &row, strategy).await });
+        } else if !known_well {
+            self.notes.take(async move { auth.store().clear_row(&*auth.clock, &provider, row.id()).await });
         }
     }
 
@@ -241,6 +308,14 @@ impl Switchboard for Board {
         self.open_place(place).boxed()
     }
 
+    fn keep(&self, place: usize) -> BoxFuture<'_, Result<Option<Arc<dyn Model>>, Fault>> {
+        self.keep_place(place).boxed()
+    }
+
+    fn answered(&self, place: usize) {
+        self.praise(place);
+    }
+
     fn refresh<'a>(&'a self, place: usize, _fault: &'a Fault) -> BoxFuture<'a, Result<Option<Arc<dyn Model>>, Fault>> {
         self.refresh_place(place).boxed()
     }
@@ -248,6 +323,19 @@ impl Switchboard for Board {
     fn rotate<'a>(&'a self, place: usize, fault: &'a Fault) -> BoxFuture<'a, Option<Arc<dyn Model>>> {
         self.rotate_place(place, fault).boxed()
     }
+}
+
+impl Place {
+    /// A place somebody resolved already keeps its endpoint.
+    fn new(ask: Ask, runtime: Option<Runtime>) -> Self {
+        let is_settled = runtime.is_some();
+        Self { ask, runtime, is_settled, resting: BTreeMap::new(), rested: BTreeSet::new(), well: BTreeSet::new() }
+    }
+}
+
+/// A GitHub token is not a Copilot session. A session says when it ends, a token does not.
+fn needs_exchange(runtime: &Runtime) -> bool {
+    runtime.provider.auth == AuthKind::CopilotToken && runtime.credential.expires_at.is_none()
 }
 
 fn with<T>(place: &Mutex<Place>, look: impl FnOnce(&mut Place) -> T) -> T {
@@ -287,32 +375,35 @@ fn not_configured(error: &ResolveError) -> Fault {
     Fault { code: Some(error.code().into()), ..Fault::new(FaultKind::NotConfigured, error.to_string()) }
 }
 
-/// The stored credentials that may be used now, each provider's in the order its strategy demands.
+/// The stored credentials: first those that may be used now, each provider's in the order its strategy demands, then those
+/// that rest. A dead one is as good as none.
 fn stored(config: &ModelConfig, logins: &Logins, now: Timestamp, seed: u64) -> Stored {
     let mut rows = Vec::new();
     for provider in logins.providers() {
         let strategy = config.strategies.get(&provider).copied().unwrap_or_default();
         let mut left = logins.pool(&provider, Vec::new());
         while let Some(next) = pool::choose(&left, strategy, now, seed) {
-            let row = left.remove(next);
-            let Some(secret) = row.secret() else { continue };
-            rows.push(StoredCredential {
-                id: row.id().to_owned(),
-                provider: provider.clone(),
-                login: match row.auth_type() {
-                    AuthType::ApiKey => Login::ApiKey,
-                    AuthType::OAuth => Login::OAuth,
-                },
-                secret,
-                source: row.source().to_string(),
-                expires_at: row.expires_at().and_then(|end| u64::try_from(end.as_second()).ok()),
-                base_url: row.base_url().and_then(|url| url.parse().ok()),
-                renewal: Renewal::of_row(&provider, &row),
-                account: Some(&row).filter(|_| provider == CODEX).and_then(|row| codex_account(row, logins)),
-            });
+            rows.extend(stored_row(&provider, &left.remove(next), false, logins));
         }
+        let resting = left.iter().filter(|row| matches!(row.standing(now), Standing::Resting { .. }));
+        rows.extend(resting.filter_map(|row| stored_row(&provider, row, true, logins)));
     }
-    Stored { rows, active_provider: logins.active_provider().map(str::to_owned), detected: Vec::new() }
+    Stored { rows, active_provider: logins.active_provider().map(str::to_owned) }
+}
+
+fn stored_row(provider: &str, row: &Row, is_resting: bool, logins: &Logins) -> Option<StoredCredential> {
+    Some(StoredCredential {
+        id: row.id().to_owned(),
+        provider: provider.to_owned(),
+        login: row.auth_type().into(),
+        secret: row.secret()?,
+        source: row.source().to_string(),
+        expires_at: row.expires_at().and_then(|end| u64::try_from(end.as_second()).ok()),
+        base_url: row.base_url().and_then(|url| url.parse().ok()),
+        renewal: logins.renewal(provider, row),
+        account: Some(row).filter(|_| provider == CODEX).and_then(|row| codex_account(row, logins)),
+        is_resting,
+    })
 }
 
 /// Several logins are several accounts: only the main one is that of the stored state.

@@ -5,16 +5,17 @@
 
 use crate::resolve::is_local;
 use crate::secret::{BoundSecret, WrongOrigin};
-use crate::transport::{Answer, Call, Method, Redirects, Transport};
+use crate::transport::{Answer, Call, Method, Redirects, Tls, Transport};
 use crate::wire::AuthHeader;
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt};
 use hermes_types::{Fault, FaultKind};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use std::collections::HashMap;
 use std::error::Error;
 use std::io;
-use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 use url::Url;
 
@@ -40,6 +41,8 @@ struct Clients {
     options: HttpOptions,
     plain: Slots,
     tls: Slots,
+    /// For endpoints with a trust of their own.
+    special: Mutex<HashMap<(Tls, bool), reqwest::Client>>,
 }
 
 /// A proxy is for the world outside: what is said to a server on this network never passes through one.
@@ -61,7 +64,7 @@ impl Transport for HttpTransport {
         async move {
             let mut call = call;
             for _ in 0..=MOST_REDIRECTS {
-                let response = clients.for_url(&call.url)?.execute(request(&call)?).await;
+                let response = clients.for_call(&call)?.execute(request(&call)?).await;
                 let response = response.map_err(|error| fault(&error, &call.url))?;
                 match redirection(&response, &call) {
                     None if loses_the_question(&response, &call) => return Err(points_elsewhere(&response, &call)),
@@ -76,37 +79,60 @@ impl Transport for HttpTransport {
 }
 
 impl Clients {
-    fn for_url(&self, url: &Url) -> Result<&reqwest::Client, Fault> {
-        let (plain, local) = (url.scheme() == "http", is_local(url));
+    /// Clones of a client share its connections.
+    fn for_call(&self, call: &Call) -> Result<reqwest::Client, Fault> {
+        let (plain, local) = (call.url.scheme() == "http", is_local(&call.url));
+        if !plain && call.tls != Tls::default() {
+            return self.with_trust(&call.tls, local);
+        }
         let slots = if plain { &self.plain } else { &self.tls };
         let slot = if local { &slots.local } else { &slots.remote };
         if let Some(client) = slot.get() {
-            return Ok(client);
+            return Ok(client.clone());
         }
-        let client = self.build(plain, local)?;
-        Ok(slot.get_or_init(|| client))
-    }
-
-    fn build(&self, plain: bool, local: bool) -> Result<reqwest::Client, Fault> {
-        let mut builder = reqwest::Client::builder()
-            .connect_timeout(CONNECT_TIMEOUT)
-            .redirect(reqwest::redirect::Policy::none())
-            .tcp_nodelay(true)
-            .user_agent(USER_AGENT);
+        let mut builder = builder(local);
         if plain {
             // Plain HTTP needs no certificates, and loading those of the system takes time.
             builder = builder.tls_certs_only([]);
         } else if let Some(path) = &self.options.ca_bundle {
             builder = builder.tls_certs_only(certificates(path)?);
         }
-        if local {
-            builder = builder.no_proxy();
+        let client = built(builder)?;
+        Ok(slot.get_or_init(|| client).clone())
+    }
+
+    fn with_trust(&self, tls: &Tls, local: bool) -> Result<reqwest::Client, Fault> {
+        let mut special = self.special.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(client) = special.get(&(tls.clone(), local)) {
+            return Ok(client.clone());
         }
-        builder.build().map_err(|error| Fault::new(FaultKind::Tls, format!("cannot set up HTTPS: {}", chain(&error))))
+        let mut builder = builder(local);
+        if let Some(path) = tls.ca_file.as_ref().or(self.options.ca_bundle.as_ref()) {
+            builder = builder.tls_certs_only(certificates(path)?);
+        }
+        if tls.unverified {
+            builder = builder.tls_danger_accept_invalid_certs(true);
+        }
+        let client = built(builder)?;
+        special.insert((tls.clone(), local), client.clone());
+        Ok(client)
     }
 }
 
-fn certificates(path: &PathBuf) -> Result<Vec<reqwest::Certificate>, Fault> {
+fn builder(local: bool) -> reqwest::ClientBuilder {
+    let builder = reqwest::Client::builder()
+        .connect_timeout(CONNECT_TIMEOUT)
+        .redirect(reqwest::redirect::Policy::none())
+        .tcp_nodelay(true)
+        .user_agent(USER_AGENT);
+    if local { builder.no_proxy() } else { builder }
+}
+
+fn built(builder: reqwest::ClientBuilder) -> Result<reqwest::Client, Fault> {
+    builder.build().map_err(|error| Fault::new(FaultKind::Tls, format!("cannot set up HTTPS: {}", chain(&error))))
+}
+
+fn certificates(path: &Path) -> Result<Vec<reqwest::Certificate>, Fault> {
     let unusable = |reason: String| {
         let message = format!("the certificate file {} cannot be used: {reason}", path.display());
         Fault::new(FaultKind::Tls, message)
@@ -133,6 +159,7 @@ fn request(call: &Call) -> Result<reqwest::Request, Fault> {
         let (name, prefix) = match header {
             AuthHeader::Bearer => ("authorization", "Bearer "),
             AuthHeader::XApiKey => ("x-api-key", ""),
+            AuthHeader::Token => ("authorization", "token "),
         };
         headers.insert(header_name(name)?, secret_value(name, secret, prefix, &call.url)?);
     }

@@ -8,6 +8,7 @@ pub mod auxiliary;
 pub mod board;
 pub mod catalog;
 pub mod http;
+mod notes;
 pub mod process;
 pub mod provider;
 pub mod resolve;

@@ -95,10 +95,6 @@ impl BoundSecret {
         })
     }
 
-    pub fn has_prefix(&self, prefix: &str) -> bool {
-        self.secret.expose_secret().starts_with(prefix)
-    }
-
     pub fn fingerprint(&self) -> String {
         fingerprint(&self.secret)
     }
@@ -160,6 +156,12 @@ impl fmt::Debug for Secret {
 impl fmt::Debug for BoundSecret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "«redacted:{}»", self.fingerprint())
+    }
+}
+
+impl PartialEq for Secret {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.expose_secret() == other.0.expose_secret()
     }
 }
 

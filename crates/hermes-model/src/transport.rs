@@ -9,6 +9,7 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 use hermes_types::Fault;
+use std::path::PathBuf;
 use url::Url;
 
 /// A request about to be sent.
@@ -21,7 +22,17 @@ pub struct Call {
     pub secret_headers: Vec<(String, BoundSecret)>,
     pub credential: Option<(AuthHeader, BoundSecret)>,
     pub redirects: Redirects,
+    pub tls: Tls,
     pub body: Bytes,
+}
+
+/// Whom to trust at an endpoint, where the person said so.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct Tls {
+    /// Trust only the certificates in this PEM file.
+    pub ca_file: Option<PathBuf>,
+    /// Trust anybody. The person was warned when the setting was read.
+    pub unverified: bool,
 }
 
 /// What becomes of an answer that points elsewhere.
@@ -69,6 +80,7 @@ impl Call {
             secret_headers: Vec::new(),
             credential: None,
             redirects: Redirects::AtHome,
+            tls: Tls::default(),
             body,
         }
     }

@@ -4,14 +4,15 @@
 //! function of its own elsewhere; this file is the thread through them.
 
 use crate::resolve::{Runtime, Staleness};
-use crate::secret::BoundSecret;
-use crate::transport::{Answer, Call, Transport};
+use crate::secret::{BoundSecret, Origin, Secret};
+use crate::transport::{Answer, Call, Tls, Transport};
 use crate::wire::{ApiMode, Decoder, End, Target, fault, sse};
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
 use futures_util::{Stream, StreamExt, TryFutureExt};
 use hermes_core::ports::{Card, Model};
-use hermes_types::{Content, Delta, Fault, FaultKind, Part, Request};
+use hermes_types::{Content, Delta, Fault, FaultKind, Part, Reasoning, Request};
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,18 +30,32 @@ pub struct Endpoint {
     pub credential: Option<BoundSecret>,
     /// Headers the person configured for this endpoint; they count as secrets.
     pub headers: Vec<(String, BoundSecret)>,
+    /// What holds for this model when a request does not say.
+    pub defaults: Defaults,
+    pub tls: Tls,
     /// How the tolerated silence grows with the prompt; the card's own limit where this is not known.
     pub stale: Option<Staleness>,
     pub card: Card,
 }
 
+/// Settings that belong to a model, not to a conversation: another model that steps in has its own.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Defaults {
+    pub max_output_tokens: Option<u32>,
+    pub reasoning: Option<Reasoning>,
+}
+
 impl Endpoint {
     pub fn of(runtime: &Runtime) -> Self {
+        let here = Origin::of(&runtime.base_url);
+        let bound = |(name, value): &(String, Secret)| (name.clone(), value.clone().bind([here.clone()]));
         Self {
             mode: runtime.api_mode,
             target: runtime.target(),
             credential: runtime.credential.secret.clone(),
-            headers: runtime.headers.clone(),
+            headers: runtime.headers.iter().map(bound).collect(),
+            defaults: Defaults { max_output_tokens: runtime.limits.max_output_tokens, reasoning: runtime.reasoning },
+            tls: runtime.tls.clone(),
             stale: Some(runtime.limits.stale),
             card: Card {
                 provider: runtime.name.clone(),
@@ -51,6 +66,21 @@ impl Endpoint {
                 give_up_after: runtime.limits.request_timeout,
             },
         }
+    }
+}
+
+impl Defaults {
+    /// The request with what it leaves open. Its messages are shared, so this costs no copy of the history.
+    fn fill<'a>(&self, request: &'a Request) -> Cow<'a, Request> {
+        let filled = Self {
+            max_output_tokens: request.max_output_tokens.or(self.max_output_tokens),
+            reasoning: request.reasoning.or(self.reasoning),
+        };
+        if filled == (Self { max_output_tokens: request.max_output_tokens, reasoning: request.reasoning }) {
+            return Cow::Borrowed(request);
+        }
+        let Self { max_output_tokens, reasoning } = filled;
+        Cow::Owned(Request { max_output_tokens, reasoning, ..request.clone() })
     }
 }
 
@@ -65,13 +95,14 @@ impl Voice {
     }
 
     fn call(&self, request: &Request) -> Call {
-        let Endpoint { mode, target, credential, headers, .. } = &self.endpoint;
-        let encoded = mode.encode(request, target);
+        let Endpoint { mode, target, credential, headers, defaults, tls, .. } = &self.endpoint;
+        let encoded = mode.encode(&defaults.fill(request), target);
         let mut call = Call::post(encoded.url, encoded.body);
         call.headers.push(("content-type".into(), "application/json".into()));
         call.headers.push(("accept".into(), "text/event-stream".into()));
         call.headers.extend(encoded.headers.into_iter().map(|(name, value)| (name.to_owned(), value)));
         call.secret_headers.clone_from(headers);
+        call.tls.clone_from(tls);
         call.credential = credential.clone().map(|secret| (encoded.auth, secret));
         call
     }

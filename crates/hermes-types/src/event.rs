@@ -51,6 +51,8 @@ pub enum Notice {
     Refreshed,
     /// Another provider takes over for this turn.
     FellBack { provider: String, model: String, kind: FaultKind, message: String },
+    /// The answer broke off after part of it was told; what follows is a new answer from its beginning.
+    StartedOver,
     /// The request is sent again without something the provider refused.
     Conceded { concession: crate::Concession },
 }

@@ -5,7 +5,7 @@ use crate::app::App;
 use crate::settings::Environment;
 use hermes_model::auth::{AuthType, Row, Source as RowSource};
 use hermes_model::auth::{Standing, edit, pool};
-use hermes_model::provider::{AuthKind, Provider, table::PROVIDERS};
+use hermes_model::provider::{Provider, table::PROVIDERS};
 use hermes_model::resolve::{self, Ask, Credential, ModelConfig, ResolveError, Source};
 use hermes_model::secret::Secret;
 use hermes_model::wire::Login;
@@ -93,8 +93,7 @@ impl Who {
 
     /// Its credentials as they are now: stored ones, logins of other programs, variables.
     pub(super) fn credentials(&self, app: &App) -> Vec<Row> {
-        let variables =
-            self.row.key_env.iter().filter(|_| self.name == self.row.id && self.row.auth != AuthKind::CopilotToken);
+        let variables = self.row.key_env.iter().filter(|_| self.name == self.row.id);
         let live = variables.filter_map(|name| Some(from_variable(name, app.env().credential(name)?)));
         app.knowledge.logins.pool(&self.name, live.collect())
     }

@@ -10,10 +10,10 @@ use crate::output::{Aside, Screen, Show, Turn};
 use hermes_core::ask::{Line, Manner, Ports, ask};
 use hermes_core::ports::{Listener, Switchboard};
 use hermes_core::stop::Stop;
+use hermes_model::board::Board;
 use hermes_model::catalog;
 use hermes_model::provider::Provider;
 use hermes_model::resolve::{Ask, ResolveError, Runtime};
-use hermes_model::voice::Endpoint;
 use hermes_types::{EVENT_VERSION, Event, Fault, FaultKind, Request, SessionId};
 use jiff::Zoned;
 use std::io::IsTerminal;
@@ -105,8 +105,10 @@ async fn turn(
     if let Err(fault) = &mut result
         && fault.kind == FaultKind::ModelNotFound
     {
-        fault.message.push_str(&suggest_models(&runtime, &app).await);
+        fault.message.push_str(&suggest_models(&runtime, &board, &app).await);
     }
+    board.settled().await;
+    app.settle(|text| screen.complain(text)).await;
     Ok(Turn { result, calls: line.calls() })
 }
 
@@ -135,13 +137,7 @@ async fn prepare(
         model: runtime.model.clone(),
     });
     screen.key_is_from(runtime.credential.source.clone());
-    let request = Request {
-        messages: vec![Arc::new(message)],
-        reasoning: app.knowledge.config.reasoning_for(&runtime.model),
-        max_output_tokens: runtime.limits.max_output_tokens,
-        session: Some(session.clone()),
-        ..Request::default()
-    };
+    let request = Request { messages: vec![Arc::new(message)], session: Some(session.clone()), ..Request::default() };
     Ok((app, wanted, runtime, request))
 }
 
@@ -189,9 +185,11 @@ no model is set up, no local server answers. Any of these will do:
   hermes demo                                           see it work without";
 
 /// Models of the endpoint whose names are close to the one that was not found, as the end of a sentence.
-async fn suggest_models(runtime: &Runtime, app: &App) -> String {
-    let endpoint = Endpoint::of(runtime);
-    let listing = catalog::list_models(&endpoint, &*app.transport, &*app.clock);
+async fn suggest_models(runtime: &Runtime, board: &Board, app: &App) -> String {
+    let listing = async {
+        let endpoint = board.first_endpoint().await?;
+        catalog::list_models(&endpoint, &*app.transport, &*app.clock).await
+    };
     let listed = tokio::time::timeout(SUGGESTION_TIMEOUT, listing).await;
     let names: Vec<String> = match listed {
         Ok(Ok(models)) if !models.is_empty() => models.into_iter().map(|model| model.id).collect(),

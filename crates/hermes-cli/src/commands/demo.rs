@@ -13,8 +13,8 @@ use hermes_core::ask::{Line, Manner, Ports, ask};
 use hermes_core::clock::RealClock;
 use hermes_core::ports::{Card, Listener, Model, Switchboard};
 use hermes_model::provider::Provider;
-use hermes_model::transport::{Answer, Call, Transport};
-use hermes_model::voice::{Endpoint, Voice};
+use hermes_model::transport::{Answer, Call, Tls, Transport};
+use hermes_model::voice::{Defaults, Endpoint, Voice};
 use hermes_model::wire::{ApiMode, Login, Target};
 use hermes_types::{EVENT_VERSION, Event, Fault, FaultKind, Message, Object, Request, SessionId};
 use serde_json::json;
@@ -106,6 +106,8 @@ fn endpoint() -> Result<Endpoint, Fault> {
         target: Target { provider, base_url, login: Login::None, extra_body: Object::new() },
         credential: None,
         headers: Vec::new(),
+        defaults: Defaults::default(),
+        tls: Tls::default(),
         stale: None,
         card: Card {
             provider: "demo".into(),

@@ -13,6 +13,7 @@ pub mod status;
 mod table;
 mod waiting;
 
+use crate::app::App;
 use crate::output::{EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE};
 use crate::settings::disk::DiskError;
 use crate::settings::edit::EditError;
@@ -94,6 +95,13 @@ impl Console<'_> {
                 trouble.exit()
             }
         }
+    }
+
+    /// Waits for what must not be cut off, and says so when it takes long.
+    async fn settle(&mut self, app: &App) {
+        // Nobody is left to tell when even this fails.
+        let tell = |text: &str| drop(writeln!(self.err, "… {text}"));
+        app.settle(tell).await;
     }
 
     /// One line a person types, without its end.

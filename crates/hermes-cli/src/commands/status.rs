@@ -182,7 +182,9 @@ async fn probe(app: &App, ask: Ask, console: &mut Console<'_>) -> Result<Probe, 
         let models = catalog::list_models(&endpoint, &*app.transport, &*app.clock).await?;
         Ok::<_, Fault>(models.len())
     };
-    let listed = watch(console, |_| "asking the provider for its models".to_owned(), asking).await?;
+    let listed = watch(console, |_| "asking the provider for its models".to_owned(), asking).await;
+    console.settle(app).await;
+    let listed = listed?;
     Ok(match listed {
         Ok(models) => Probe { answers: true, models: Some(models), problem: None },
         Err(fault) => Probe { answers: false, models: None, problem: Some(fault.message) },

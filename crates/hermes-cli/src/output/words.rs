@@ -101,6 +101,7 @@ pub(super) fn describe(notice: &Notice) -> Option<String> {
         Notice::Rotated { kind } => format!("… {kind}, going on with another key"),
         Notice::Refreshed => "… login renewed".into(),
         Notice::FellBack { provider, model, kind, .. } => format!("… {kind}, going on with {model} at {provider}"),
+        Notice::StartedOver => "… the answer above broke off; it starts again here".into(),
         Notice::Conceded { .. } => "… the provider refused part of the request, sent again without it".into(),
         _ => return None,
     })

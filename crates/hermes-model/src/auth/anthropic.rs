@@ -7,14 +7,10 @@ use super::error::{AuthCode, AuthError};
 use super::exchange;
 use super::pkce::Proof;
 use super::provider_id::ANTHROPIC;
-use super::renew::Renewal;
-use super::row::{AuthType, Standing};
-use super::snapshot::{Login, Logins};
-use super::source::Source;
+use super::row::AuthType;
 use super::tokens::{self, Fresh};
 use super::{AuthContext, Endpoints, moment};
 use crate::secret::Secret;
-use jiff::Timestamp;
 use serde_json::json;
 use std::time::Duration;
 use url::Url;
@@ -24,98 +20,12 @@ const SCOPES: &str = "org:create_api_key user:profile user:inference";
 const LIMIT: Duration = Duration::from_secs(10);
 /// How long a token lives when the server does not say.
 const USUAL_LIFETIME: Duration = Duration::from_secs(3600);
-/// A stored token counts as valid until this long before its end.
-const VALIDITY_SKEW: Duration = Duration::from_secs(60);
 
 /// What a secret for Anthropic's own hosts is, by its looks. Keys for other hosts are never logins.
 pub fn shape(secret: &Secret) -> AuthType {
     let login =
         !secret.has_prefix("sk-ant-api") && ["sk-ant-", "eyJ", "cc-"].iter().any(|start| secret.has_prefix(start));
     if login { AuthType::OAuth } else { AuthType::ApiKey }
-}
-
-/// What is known when a credential for Anthropic is looked for.
-#[derive(Debug, Clone, Copy)]
-pub struct Known<'a> {
-    /// The person named Anthropic as their provider. Without that, files of other programs are left alone.
-    pub chosen: bool,
-    /// `ANTHROPIC_TOKEN`
-    pub token: Option<&'a Secret>,
-    /// `CLAUDE_CODE_OAUTH_TOKEN`
-    pub claude_code_token: Option<&'a Secret>,
-    /// `ANTHROPIC_API_KEY`
-    pub api_key: Option<&'a Secret>,
-    pub logins: &'a Logins,
-}
-
-/// A credential that may be used, and how to renew it.
-#[derive(Debug, Clone)]
-pub struct Candidate {
-    pub source: Source,
-    pub secret: Secret,
-    pub kind: AuthType,
-    pub expires_at: Option<Timestamp>,
-    pub renewal: Option<Renewal>,
-}
-
-/// Every usable credential, best first. The next one is for when the first turns out to be dead.
-///
-/// A key alone is a choice against logins. A login that renews itself beats a copied token of the same kind.
-pub fn candidates(known: &Known<'_>, now: Timestamp) -> Vec<Candidate> {
-    let variables = [("ANTHROPIC_TOKEN", known.token), ("CLAUDE_CODE_OAUTH_TOKEN", known.claude_code_token)];
-    let key = known.api_key.map(|secret| from_variable("ANTHROPIC_API_KEY", secret));
-    if let (Some(key), true) = (&key, variables.iter().all(|(_, token)| token.is_none())) {
-        return vec![key.clone()];
-    }
-    let rows = known.logins.rows(ANTHROPIC);
-    let intended = known.chosen
-        || known.token.is_some()
-        || known.api_key.is_some()
-        || rows.iter().any(|row| row.source().is_manual() || row.source() == Source::DeviceCode);
-    let claude_code = known.logins.claude_code().filter(|_| intended);
-    let renewable = claude_code.filter(|login| login.renewal.is_some());
-
-    let mut found = Vec::new();
-    let mut claude_code_listed = false;
-    for (name, secret) in variables.into_iter().filter_map(|(name, secret)| Some((name, secret?))) {
-        let variable = from_variable(name, secret);
-        if let (Some(login), AuthType::OAuth, false) = (renewable, variable.kind, claude_code_listed) {
-            found.extend(from_login(Source::ClaudeCode, login, now));
-            claude_code_listed = true;
-        }
-        found.push(variable);
-    }
-    found.extend(known.logins.hermes_pkce().and_then(|login| from_login(Source::HermesPkce, login, now)));
-    if !claude_code_listed {
-        found.extend(claude_code.and_then(|login| from_login(Source::ClaudeCode, login, now)));
-    }
-    for row in rows.iter().filter(|row| row.auth_type() == AuthType::OAuth && row.standing(now) == Standing::Ready) {
-        found.extend(row.secret().map(|secret| Candidate {
-            source: row.source(),
-            kind: shape(&secret),
-            secret,
-            expires_at: row.expires_at(),
-            renewal: Renewal::of_row(ANTHROPIC, row),
-        }));
-    }
-    found.extend(key);
-    found
-}
-
-fn from_variable(name: &str, secret: &Secret) -> Candidate {
-    let source = Source::Env(name.to_owned());
-    Candidate { source, secret: secret.clone(), kind: shape(secret), expires_at: None, renewal: None }
-}
-
-fn from_login(source: Source, login: &Login, now: Timestamp) -> Option<Candidate> {
-    let usable = login.renewal.is_some() || login.lives(now, VALIDITY_SKEW);
-    usable.then(|| Candidate {
-        source,
-        secret: login.secret.clone(),
-        kind: AuthType::OAuth,
-        expires_at: login.expires_at,
-        renewal: login.renewal.clone(),
-    })
 }
 
 /// The page where the person logs in. It shows a code to paste into [`finish_login`].
@@ -176,7 +86,8 @@ pub(super) async fn refresh(cx: &AuthContext, refresh_token: &str) -> Result<Fre
     first_answer(cx, |url| exchange::form(url, &fields)).await
 }
 
-/// Asks the token addresses in turn. A verdict on the token is final; any other failure moves on.
+/// Asks the token addresses in turn, as long as nothing was sent. A refresh token and a code work once: after an answer,
+/// or a silence that may have been one, posting it again elsewhere could only burn it.
 async fn first_answer(cx: &AuthContext, call: impl Fn(Url) -> crate::transport::Call) -> Result<Fresh, AuthError> {
     let mut last = AuthError::new(ANTHROPIC, AuthCode::Unreachable, "no token address is configured");
     for url in &cx.endpoints.anthropic_tokens {
@@ -185,8 +96,8 @@ async fn first_answer(cx: &AuthContext, call: impl Fn(Url) -> crate::transport::
                 let fresh = Fresh::parse(ANTHROPIC, &body)?;
                 return Ok(Fresh { lifetime: fresh.lifetime.or(Some(USUAL_LIFETIME)), ..fresh });
             }
-            Err(error) if matches!(error.code, AuthCode::Dead(_) | AuthCode::RateLimited) => return Err(error),
-            Err(error) => last = error,
+            Err(error) if error.code == AuthCode::Unreachable => last = error,
+            Err(error) => return Err(error),
         }
     }
     Err(last)
@@ -194,9 +105,8 @@ async fn first_answer(cx: &AuthContext, call: impl Fn(Url) -> crate::transport::
 
 #[cfg(test)]
 mod tests {
-    use super::super::rehearsal::{START, Stage, start};
-    use super::super::snapshot::Parts;
-    use super::super::{Document, Need, renew};
+    use super::super::rehearsal::{self, START, Stage};
+    use super::super::{Need, Renewal, renew};
     use super::*;
     use serde_json::Value;
 
@@ -207,10 +117,6 @@ mod tests {
     fn claude_file(access: &str, expires: i64) -> Value {
         json!({"claudeAiOauth": {"accessToken": access, "refreshToken": "r1", "expiresAt": expires * 1000,
             "scopes": ["user:inference"], "subscriptionType": "max"}, "mcpOAuth": {"x": 1}})
-    }
-
-    fn object(value: &Value) -> Option<hermes_types::Object> {
-        value.as_object().cloned()
     }
 
     #[test]
@@ -226,65 +132,10 @@ mod tests {
         }
     }
 
-    #[test]
-    fn the_best_credential_comes_first() {
-        const TOKEN: Option<&str> = Some("sk-ant-oat-env");
-        const KEY: Option<&str> = Some("sk-ant-api-key");
-        let valid = START + 7_200;
-        type Case = (bool, [Option<&'static str>; 3], bool, &'static [&'static str]);
-        // Was Anthropic chosen? ANTHROPIC_TOKEN, CLAUDE_CODE_OAUTH_TOKEN, ANTHROPIC_API_KEY. Is there a file?
-        let cases: [Case; 9] = [
-            (true, [TOKEN, None, None], true, &["claude_code", "env:ANTHROPIC_TOKEN"]),
-            (true, [TOKEN, None, None], false, &["env:ANTHROPIC_TOKEN"]),
-            (true, [Some("sk-ant-api-env"), None, None], true, &["env:ANTHROPIC_TOKEN", "claude_code"]),
-            (false, [None, None, KEY], true, &["env:ANTHROPIC_API_KEY"]),
-            (true, [None, None, None], true, &["claude_code"]),
-            (false, [None, None, None], true, &[]),
-            (false, [None, TOKEN, None], true, &["env:CLAUDE_CODE_OAUTH_TOKEN"]),
-            (false, [TOKEN, None, KEY], true, &["claude_code", "env:ANTHROPIC_TOKEN", "env:ANTHROPIC_API_KEY"]),
-            (true, [None, None, None], false, &[]),
-        ];
-        for (chosen, variables, file, expected) in cases {
-            let claude_code = object(&claude_file("sk-ant-oat-file", valid)).filter(|_| file);
-            let logins = Logins::of(Parts { claude_code, ..Parts::default() }, &Endpoints::default());
-            let [token, copied, key] = variables.map(|text| text.map(secret));
-            let known = Known {
-                chosen,
-                token: token.as_ref(),
-                claude_code_token: copied.as_ref(),
-                api_key: key.as_ref(),
-                logins: &logins,
-            };
-            let sources: Vec<String> = candidates(&known, start()).iter().map(|one| one.source.to_string()).collect();
-            assert_eq!(sources, expected, "{known:?}");
-        }
-    }
-
-    #[test]
-    fn our_own_login_goes_first_and_a_suppressed_one_not_at_all() {
-        let own = Document::parse(br#"{"suppressed_sources": {"anthropic": ["claude_code"]}, "credential_pool": {"anthropic":
-            [{"id": "1", "source": "manual:hermes_pkce", "auth_type": "oauth", "access_token": "sk-ant-oat-row", "refresh_token": "r"}]}}"#);
-        let parts = Parts {
-            own: own.expect("JSON"),
-            claude_code: object(&claude_file("sk-ant-oat-file", START + 7_200)),
-            hermes_pkce: object(&json!({"accessToken": "sk-ant-oat-own", "refreshToken": "r", "expiresAt": 5})),
-            ..Parts::default()
-        };
-        let logins = Logins::of(parts, &Endpoints::default());
-        let known = Known { chosen: true, token: None, claude_code_token: None, api_key: None, logins: &logins };
-        let found: Vec<_> =
-            candidates(&known, start()).into_iter().map(|one| (one.source.to_string(), one.renewal)).collect();
-        let row = Renewal::PoolRow { provider: ANTHROPIC.into(), id: "1".into() };
-        assert_eq!(
-            found,
-            [("hermes_pkce".into(), Some(Renewal::HermesPkce)), ("manual:hermes_pkce".into(), Some(row))]
-        );
-    }
-
     #[tokio::test]
     async fn claude_code_is_renewed_in_its_own_file_with_everything_else_kept() {
         let stage = Stage::new(|call| match call.url.contains("platform.claude.com") {
-            true => (500, json!({})),
+            true => rehearsal::UNREACHABLE,
             false => (200, json!({"access_token": "sk-ant-oat-new", "refresh_token": "r2"})),
         });
         stage.write("claude.json", &claude_file("sk-ant-oat-old", START + 30));
@@ -298,6 +149,32 @@ mod tests {
             asked,
             ["https://platform.claude.com/v1/oauth/token", "https://console.anthropic.com/v1/oauth/token"]
         );
+    }
+
+    /// The token may have been spent although no good answer came: it is not posted a second time.
+    #[tokio::test]
+    async fn a_refresh_token_is_not_posted_to_the_second_address_after_an_answer() {
+        for status in [500, 403, 429] {
+            let stage = Stage::new(move |_| (status, json!({})));
+            let file = claude_file("sk-ant-oat-old", START + 30);
+            stage.write("claude.json", &file);
+            renew(Renewal::ClaudeCode, Need::Expiring, stage.cx.clone()).await.expect_err("no");
+            assert_eq!((stage.calls().len(), stage.read("claude.json")), (1, file), "{status}");
+        }
+    }
+
+    /// A login that was granted is not lost because the file for it is broken; what is broken is kept aside.
+    #[tokio::test]
+    async fn a_new_login_replaces_a_broken_file_and_keeps_it_aside() {
+        let stage =
+            Stage::new(|_| (200, json!({"access_token": "sk-ant-oat-1", "refresh_token": "r1", "expires_in": 60})));
+        std::fs::create_dir_all(stage.home()).expect("a home");
+        std::fs::write(stage.home().join(".anthropic_oauth.json"), "{\"accessToken\": ").expect("written");
+        let proof = Proof::from_bytes([1; 32], [2; 32]);
+        finish_login(&stage.cx, &proof, &format!("the-code#{}", proof.state())).await.expect("logged in");
+        assert_eq!(stage.read("home/.anthropic_oauth.json")["refreshToken"], json!("r1"));
+        let aside = std::fs::read_to_string(stage.home().join(".anthropic_oauth.json.corrupt")).expect("kept");
+        assert_eq!(aside, "{\"accessToken\": ");
     }
 
     #[tokio::test]

@@ -72,7 +72,7 @@ async fn wait(cx: &AuthContext, prompt: &DevicePrompt) -> Result<(String, String
             }
             Ok(reply) if matches!(reply.status, 403 | 404 | 429 | 500..) => {}
             Ok(reply) => return Err(exchange::refusal(CODEX, &reply)),
-            Err(error) if error.code == AuthCode::Unreachable => {}
+            Err(error) if error.code.is_network() => {}
             Err(error) => return Err(error),
         }
     }

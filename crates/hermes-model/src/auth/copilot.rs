@@ -1,7 +1,7 @@
 //! GitHub Copilot: a GitHub token buys a session of half an hour.
 //!
-//! Sessions are kept in memory only. When GitHub refuses the exchange, the GitHub token itself is tried: some plans
-//! accept it directly, and a clear answer from the model's server is better than a guess here.
+//! Sessions are kept in memory only. When GitHub refuses the exchange, a token that the person stored for Copilot is tried
+//! itself: some plans accept it directly. A token that lies around for other purposes (`GITHUB_TOKEN`) never travels.
 
 use super::device::{self, DevicePrompt, Pace};
 use super::error::{AuthCode, AuthError};
@@ -11,6 +11,7 @@ use super::renew::{Need, Renewed};
 use super::{AuthContext, moment};
 use crate::secret::{Origin, Secret, host_matches};
 use crate::transport::Call;
+use crate::wire::AuthHeader;
 use hermes_types::Object;
 use secrecy::SecretString;
 use serde_json::Value;
@@ -58,7 +59,20 @@ pub fn check_github_token(github: &Secret) -> Result<(), AuthError> {
     Ok(())
 }
 
-pub(super) async fn session(cx: &AuthContext, github: &Secret, need: &Need) -> Result<Renewed, AuthError> {
+/// What is done with a token that buys no session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum IfRefused {
+    /// It was stored for Copilot, so it may be shown there itself.
+    TryTheToken,
+    GiveUp,
+}
+
+pub(super) async fn session(
+    cx: &AuthContext,
+    github: &Secret,
+    need: &Need,
+    if_refused: IfRefused,
+) -> Result<Renewed, AuthError> {
     check_github_token(github)?;
     let name = github.fingerprint();
     let now = moment::now(&*cx.clock);
@@ -74,7 +88,7 @@ pub(super) async fn session(cx: &AuthContext, github: &Secret, need: &Need) -> R
             cx.copilot.put(name, session.clone());
             Ok(session)
         }
-        Err(error) if error.code == AuthCode::WrongHost => Err(error),
+        Err(error) if error.code == AuthCode::WrongHost || if_refused == IfRefused::GiveUp => Err(error),
         // The token at hand was refused and nothing else can be had.
         Err(error) if matches!(need, Need::Refused { fingerprint } if *fingerprint == name) => Err(error),
         Err(_) => {
@@ -88,11 +102,8 @@ async fn buy(cx: &AuthContext, github: &Secret) -> Result<Renewed, AuthError> {
     let url = cx.endpoints.copilot_exchange.clone();
     let malformed = |what: &str| AuthError::new(COPILOT, AuthCode::Malformed, what);
     let here = [Origin::of(&url)];
-    let bound = github.clone().bind(here.clone());
-    let token = bound.for_url(&url).map_err(|error| AuthError::new(COPILOT, AuthCode::WrongHost, error))?;
-    let header = Secret::usable(&format!("token {token}")).ok_or_else(|| malformed("the GitHub token is empty"))?;
     let mut call = Call::get(url);
-    call.secret_headers.push(("authorization".into(), header.bind(here)));
+    call.credential = Some((AuthHeader::Token, github.clone().bind(here)));
     let body = exchange::ask(cx, COPILOT, call, USUAL_LIMIT).await?;
     let token = exchange::text(COPILOT, &body, "token")?;
     Ok(Renewed {
@@ -162,17 +173,17 @@ mod tests {
             )
         });
         let token = github("gho_abc");
-        let first = session(&stage.cx, &token, &Need::Expiring).await.expect("a session");
+        let first = session(&stage.cx, &token, &Need::Expiring, IfRefused::TryTheToken).await.expect("a session");
         assert_eq!(first.base_url.as_ref().map(Url::as_str), Some("https://api.individual.githubcopilot.com/"));
-        session(&stage.cx, &token, &Need::Expiring).await.expect("the same");
+        session(&stage.cx, &token, &Need::Expiring, IfRefused::TryTheToken).await.expect("the same");
         let call = &stage.calls()[0];
         assert!(call.headers.contains(&("authorization".into(), "token gho_abc".into())));
         assert_eq!(stage.calls().len(), 1);
 
         let need = Need::Refused { fingerprint: first.secret.fingerprint() };
-        session(&stage.cx, &token, &need).await.expect("a new one");
+        session(&stage.cx, &token, &need, IfRefused::TryTheToken).await.expect("a new one");
         stage.clock.pause(Duration::from_secs(1_700)).await;
-        session(&stage.cx, &token, &Need::Expiring).await.expect("a newer one");
+        session(&stage.cx, &token, &Need::Expiring, IfRefused::TryTheToken).await.expect("a newer one");
         assert_eq!(stage.calls().len(), 3);
     }
 
@@ -180,15 +191,17 @@ mod tests {
     async fn without_a_session_the_github_token_is_tried_once() {
         let stage = Stage::new(|_| (404, json!({})));
         let token = github("gho_abc");
-        let raw = session(&stage.cx, &token, &Need::Expiring).await.expect("the token itself");
+        let raw = session(&stage.cx, &token, &Need::Expiring, IfRefused::TryTheToken).await.expect("the token itself");
         assert_eq!(
             (raw.secret.fingerprint(), raw.base_url),
             (token.fingerprint(), Some(stage.cx.endpoints.copilot_api.clone()))
         );
         let need = Need::Refused { fingerprint: token.fingerprint() };
-        assert!(session(&stage.cx, &token, &need).await.is_err());
-        let classic = session(&stage.cx, &github("ghp_abc"), &Need::Expiring).await.expect_err("refused");
-        assert_eq!((classic.code, stage.calls().len()), (AuthCode::UnsupportedToken, 2));
+        assert!(session(&stage.cx, &token, &need, IfRefused::TryTheToken).await.is_err());
+        assert!(session(&stage.cx, &token, &Need::Expiring, IfRefused::GiveUp).await.is_err(), "not every token may");
+        let classic =
+            session(&stage.cx, &github("ghp_abc"), &Need::Expiring, IfRefused::TryTheToken).await.expect_err("refused");
+        assert_eq!((classic.code, stage.calls().len()), (AuthCode::UnsupportedToken, 3));
     }
 
     #[test]

@@ -82,7 +82,7 @@ pub(super) async fn poll(
         cx.clock.pause(interval).await;
         let reply = match exchange::send(cx, provider, question(), exchange::USUAL_LIMIT).await {
             Ok(reply) => reply,
-            Err(error) if error.code == AuthCode::Unreachable => continue,
+            Err(error) if error.code.is_network() => continue,
             Err(error) => return Err(error),
         };
         match step(&reply) {

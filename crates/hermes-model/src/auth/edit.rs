@@ -175,15 +175,15 @@ impl AuthStore {
         Ok(LoggedOut { cleared, root_remains })
     }
 
-    /// Notes what a fault means for the row it happened to, and returns the row as it is now.
+    /// Notes what a fault at that moment means for the row it happened to.
     pub async fn rest_row(
         &self,
         clock: &dyn Clock,
         provider: &str,
         row: &Row,
         fault: &Fault,
-    ) -> Result<Row, AuthError> {
-        let now = moment::now(clock);
+        now: Timestamp,
+    ) -> Result<(), AuthError> {
         let rest = |document: &mut Document| {
             let rows = pool::merged(document.rows(provider), std::slice::from_ref(row), &[]);
             let one = |known: Row| if known.id() == row.id() { pool::rested(known, fault, now) } else { known };
@@ -191,11 +191,10 @@ impl AuthStore {
             document.set_rows(provider, &rows);
         };
         let store = self.owner_of(provider).await.map_err(|error| error.about(provider))?;
-        store.edit(clock, rest).await.map_err(|error| error.about(provider))?;
-        Ok(pool::rested(row.clone(), fault, now))
+        store.edit(clock, rest).await.map_err(|error| error.about(provider))
     }
 
-    /// Counts a successful use.
+    /// Counts an answer that was got with the row, which is thereby well again.
     pub async fn count_use(
         &self,
         clock: &dyn Clock,
@@ -209,6 +208,17 @@ impl AuthStore {
         };
         let store = self.owner_of(provider).await.map_err(|error| error.about(provider))?;
         store.edit(clock, count).await.map_err(|error| error.about(provider))
+    }
+
+    /// Takes back what was held against a row: it has just worked.
+    pub async fn clear_row(&self, clock: &dyn Clock, provider: &str, id: &str) -> Result<(), AuthError> {
+        let clear = |document: &mut Document| {
+            let mut rows = document.rows(provider);
+            rows.iter_mut().filter(|row| row.id() == id).for_each(Row::clear_verdict);
+            document.set_rows(provider, &rows);
+        };
+        let store = self.owner_of(provider).await.map_err(|error| error.about(provider))?;
+        store.edit(clock, clear).await.map_err(|error| error.about(provider))
     }
 
     async fn owner_of(&self, provider: &str) -> Result<Self, StoreError> {
@@ -334,7 +344,7 @@ mod tests {
 
         let pool = rows(&paths, "groq").await;
         let fault = Fault { retry_after: Some(Duration::from_secs(90)), ..Fault::new(FaultKind::RateLimit, "slow") };
-        store.rest_row(&clock, "groq", &pool[0], &fault).await.expect("noted");
+        store.rest_row(&clock, "groq", &pool[0], &fault, start()).await.expect("noted");
         let lines = list(&rows(&paths, "groq").await, start());
         let brief: Vec<_> = lines.iter().map(|line| (line.index, line.label.as_str(), line.rest)).collect();
         assert_eq!(brief, [(1, "key 1", Some(Duration::from_secs(90))), (2, "spare", None)]);

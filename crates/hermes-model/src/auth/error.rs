@@ -27,7 +27,10 @@ pub enum AuthCode {
     Denied,
     /// Nobody confirmed the login in time.
     Expired,
+    /// The server could not be reached: nothing was sent.
     Unreachable,
+    /// The request was sent and no answer came. Whether it had an effect is not known.
+    NoAnswer,
     ServerError,
     Malformed,
     /// A token was about to go to a host it does not belong to.
@@ -86,6 +89,7 @@ impl AuthCode {
             Self::Denied => "access_denied",
             Self::Expired => "expired",
             Self::Unreachable => "unreachable",
+            Self::NoAnswer => "no_answer",
             Self::ServerError => "server_error",
             Self::Malformed => "malformed_answer",
             Self::WrongHost => "wrong_host",
@@ -96,9 +100,15 @@ impl AuthCode {
         }
     }
 
-    /// Codes after which trying again cannot help without the person.
+    /// Codes after which trying again cannot help without the person. A bare refusal is none of them: a firewall on the
+    /// way says no as well, and tomorrow the same login works.
     fn needs_relogin(self) -> bool {
-        matches!(self, Self::NotLoggedIn | Self::Dead(_) | Self::Refused)
+        matches!(self, Self::NotLoggedIn | Self::Dead(_))
+    }
+
+    /// Trouble on the way that may be gone in a moment.
+    pub(super) fn is_network(self) -> bool {
+        matches!(self, Self::Unreachable | Self::NoAnswer)
     }
 }
 
@@ -119,7 +129,8 @@ impl AuthError {
         let kind = match self.code {
             _ if self.relogin_required => FaultKind::AuthPermanent,
             AuthCode::RateLimited => FaultKind::RateLimit,
-            AuthCode::Unreachable => FaultKind::Timeout,
+            AuthCode::Unreachable => FaultKind::NoRoute,
+            AuthCode::NoAnswer => FaultKind::Timeout,
             AuthCode::ServerError => FaultKind::ServerError,
             AuthCode::Malformed => FaultKind::Malformed,
             AuthCode::WrongHost => FaultKind::WrongOrigin,
@@ -133,5 +144,25 @@ impl AuthError {
 impl fmt::Display for AuthCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_dead_or_missing_login_is_the_end() {
+        let kind = |code| AuthError::new("nous", code, "no").fault().kind;
+        let all = [
+            (AuthCode::NotLoggedIn, FaultKind::AuthPermanent),
+            (AuthCode::Dead(DeadReason::InvalidGrant), FaultKind::AuthPermanent),
+            (AuthCode::Refused, FaultKind::Auth),
+            (AuthCode::Unreachable, FaultKind::NoRoute),
+            (AuthCode::NoAnswer, FaultKind::Timeout),
+            (AuthCode::RateLimited, FaultKind::RateLimit),
+            (AuthCode::ServerError, FaultKind::ServerError),
+        ];
+        assert_eq!(all.map(|(code, _)| kind(code)), all.map(|(_, expected)| expected));
     }
 }

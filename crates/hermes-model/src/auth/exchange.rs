@@ -6,7 +6,7 @@ use super::error::{AuthCode, AuthError, DeadReason};
 use super::{AuthContext, USER_AGENT};
 use crate::transport::{Call, Redirects};
 use futures_util::future::{Either, select};
-use hermes_types::Object;
+use hermes_types::{FaultKind, Object};
 use serde_json::Value;
 use std::pin::pin;
 use std::time::Duration;
@@ -67,7 +67,7 @@ pub(super) async fn send(
         Either::Left((outcome, _)) => outcome,
         Either::Right(_) => {
             let what = format!("{host} did not answer within {} s", limit.as_secs());
-            return Err(AuthError::new(provider, AuthCode::Unreachable, what));
+            return Err(AuthError::new(provider, AuthCode::NoAnswer, what));
         }
     };
     match outcome {
@@ -76,8 +76,16 @@ pub(super) async fn send(
             Err(AuthError::new(provider, AuthCode::WrongHost, what))
         }
         Ok(reply) => Ok(reply),
-        Err(fault) => Err(AuthError::new(provider, AuthCode::Unreachable, format!("{host}: {}", fault.message))),
+        Err(fault) => {
+            let code = if was_sent(fault.kind) { AuthCode::NoAnswer } else { AuthCode::Unreachable };
+            Err(AuthError::new(provider, code, format!("{host}: {}", fault.message)))
+        }
     }
+}
+
+/// Whether a request that failed below HTTP may have arrived.
+fn was_sent(kind: FaultKind) -> bool {
+    !matches!(kind, FaultKind::NoRoute | FaultKind::Unreachable | FaultKind::Tls)
 }
 
 /// Sends and expects success.
@@ -192,8 +200,8 @@ mod tests {
                 AuthCode::Dead(DeadReason::RefreshTokenReused),
                 true,
             ),
-            (403, json!({}), AuthCode::Refused, true),
-            (400, json!({"error": "invalid_request"}), AuthCode::Refused, true),
+            (403, json!({}), AuthCode::Refused, false),
+            (400, json!({"error": "invalid_request"}), AuthCode::Refused, false),
             (400, json!({"error": "access_denied"}), AuthCode::Denied, false),
             (503, json!({}), AuthCode::ServerError, false),
             (418, json!({"error": "Your token r-secret is bad"}), AuthCode::Malformed, false),

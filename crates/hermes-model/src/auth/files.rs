@@ -45,6 +45,27 @@ pub(super) fn replace_object(path: &Path, object: &Object) -> io::Result<()> {
     replace(path, &serde_json::to_vec_pretty(object)?)
 }
 
+/// Proves that `path` can be replaced by something a little larger, and leaves everything as it was.
+pub(super) fn prove_writable(path: &Path) -> io::Result<()> {
+    const ROOM: u64 = 16 * 1024;
+    let size = fs::metadata(path).map_or(0, |about| about.len()).min(CAP) + ROOM;
+    Staged::new(path, &vec![b' '; usize::try_from(size).unwrap_or_default()]).map(drop)
+}
+
+/// The JSON object in a file of our own. One that cannot be parsed is copied aside, so that a new one may take its name.
+pub(super) fn read_own_object(path: &Path) -> io::Result<Option<Object>> {
+    let Some(bytes) = read(path)? else { return Ok(None) };
+    if let Ok(object) = serde_json::from_slice(&bytes) {
+        return Ok(Some(object));
+    }
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".corrupt");
+    let copy = path.with_file_name(name);
+    replace(&copy, &bytes)?;
+    tracing::warn!(file = %path.display(), copy = %copy.display(), "not a JSON object; copied aside");
+    Ok(None)
+}
+
 /// A complete new file next to the old one, waiting to take its name.
 struct Staged {
     file: NamedTempFile,

@@ -32,6 +32,7 @@ mod snapshot;
 mod source;
 mod store;
 mod tokens;
+mod unsaved;
 
 pub use device::DevicePrompt;
 pub use document::Document;
@@ -49,10 +50,13 @@ use hermes_core::clock::Clock;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Who we say we are to every login server. Never the name of another program.
 pub use crate::http::USER_AGENT;
 
+/// A renewal has this long to come to its end after the person wanted to leave.
+pub const SETTLE_LIMIT: Duration = Duration::from_secs(25);
 const ANTHROPIC_FILE: &str = ".anthropic_oauth.json";
 
 /// The provider ids logins are stored under.
@@ -82,11 +86,12 @@ pub struct AuthContext {
     pub endpoints: Endpoints,
     pub transport: Arc<dyn Transport>,
     pub clock: Arc<dyn Clock>,
-    /// The GitHub token that Copilot sessions are made from.
-    pub github: Option<Secret>,
+    /// The GitHub tokens that Copilot sessions are made from: those of the environment and of GitHub's own program.
+    pub github: Vec<(Source, Secret)>,
     /// One renewal at a time in this process; the lock file does the same between processes.
     turn: tokio::sync::Mutex<()>,
     copilot: copilot::Cache,
+    unsaved: unsaved::Keeper,
 }
 
 impl AuthContext {
@@ -95,7 +100,7 @@ impl AuthContext {
         endpoints: Endpoints,
         transport: Arc<dyn Transport>,
         clock: Arc<dyn Clock>,
-        github: Option<Secret>,
+        github: Vec<(Source, Secret)>,
     ) -> Self {
         Self {
             paths,
@@ -105,7 +110,26 @@ impl AuthContext {
             github,
             turn: tokio::sync::Mutex::new(()),
             copilot: copilot::Cache::default(),
+            unsaved: unsaved::Keeper::default(),
         }
+    }
+
+    /// Held by whoever is about to change the store, so that tasks of one process need not poll for its lock.
+    pub(crate) async fn in_turn(&self) -> tokio::sync::MutexGuard<'_, ()> {
+        self.turn.lock().await
+    }
+
+    /// Waits until no renewal is under way, for a program that is about to end: a refresh token that was spent and not
+    /// replaced on disk is a login lost. False when it took too long.
+    pub async fn settled(&self) -> bool {
+        use futures_util::future::{Either, select};
+        let idle = std::pin::pin!(self.turn.lock());
+        matches!(select(idle, self.clock.alarm(SETTLE_LIMIT)).await, Either::Left(_))
+    }
+
+    /// What a person should know about their logins before the program ends.
+    pub fn warnings(&self) -> Vec<String> {
+        self.unsaved.warnings()
     }
 
     pub fn store(&self) -> AuthStore {

@@ -4,7 +4,7 @@
 
 use super::error::DeadReason;
 use super::moment;
-use super::row::{AuthType, LONGEST_REST, Row, Standing};
+use super::row::{AuthType, LONGEST_REST, REST_AFTER_401, REST_OTHERWISE, Row, Standing};
 use super::source::Source;
 use crate::secret::Secret;
 use hermes_types::{Fault, FaultKind, clip};
@@ -14,6 +14,8 @@ use std::time::Duration;
 
 const DEAD_ROWS_KEPT: Duration = Duration::from_secs(24 * 3600);
 const LONGEST_MESSAGE: usize = 300;
+/// A credential that failed for a reason of its server's is passed over for a moment only.
+const REST_AFTER_A_HICCUP: Duration = Duration::from_secs(60);
 
 /// How a pool shares the work (`credential_pool_strategies.<provider>`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -107,6 +109,25 @@ fn consequence(fault: &Fault) -> Consequence {
     }
 }
 
+/// How long a credential is left alone after a fault.
+pub fn rest(fault: &Fault) -> Duration {
+    match (consequence(fault), fault.retry_after) {
+        (Consequence::Death, _) => LONGEST_REST,
+        (_, Some(asked)) => asked.min(LONGEST_REST),
+        (Consequence::Rest, None) if status_of(fault) == 401 => REST_AFTER_401,
+        (Consequence::Rest, None) => REST_OTHERWISE,
+        (Consequence::None, None) => REST_AFTER_A_HICCUP,
+    }
+}
+
+fn status_of(fault: &Fault) -> u16 {
+    fault.status.unwrap_or(match fault.kind {
+        FaultKind::Auth | FaultKind::AuthPermanent => 401,
+        FaultKind::Billing => 402,
+        _ => 429,
+    })
+}
+
 /// The row after the fault.
 pub fn rested(mut row: Row, fault: &Fault, now: Timestamp) -> Row {
     let status = match consequence(fault) {
@@ -117,12 +138,7 @@ pub fn rested(mut row: Row, fault: &Fault, now: Timestamp) -> Row {
     row.clear_verdict();
     row.set("last_status", status);
     row.set("last_status_at", moment::epoch(now));
-    let usual_status = match fault.kind {
-        FaultKind::Auth | FaultKind::AuthPermanent => 401,
-        FaultKind::Billing => 402,
-        _ => 429,
-    };
-    row.set("last_error_code", fault.status.unwrap_or(usual_status));
+    row.set("last_error_code", status_of(fault));
     let reason = fault.code.as_deref().unwrap_or(match fault.kind {
         FaultKind::AuthPermanent => DeadReason::InvalidToken.as_str(),
         FaultKind::Billing => "billing",
@@ -262,6 +278,9 @@ mod tests {
             let standing = rested(key("a", 0, 0), &fault, at(0)).standing(at(0));
             let expected = expected.map_or(Standing::Ready, |rest| Standing::Resting { until: at(rest) });
             assert_eq!(standing, expected, "{fault:?}");
+            if let Standing::Resting { until } = standing {
+                assert_eq!(moment::later(at(0), rest(&fault)), until, "{fault:?}: the process and the disk agree");
+            }
         }
     }
 

@@ -3,11 +3,12 @@
 use super::exchange::Reply;
 use super::{AuthContext, AuthPaths, Endpoints};
 use crate::transport::{Answer, Call, Method, Transport};
+use crate::wire::AuthHeader;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use futures_util::stream;
 use hermes_core::clock::Clock;
-use hermes_types::Fault;
+use hermes_types::{Fault, FaultKind};
 use jiff::Timestamp;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -17,6 +18,9 @@ use tempfile::TempDir;
 
 /// The time at which every story starts.
 pub(super) const START: i64 = 1_800_000_000;
+
+/// The script's way to say that nobody could be reached.
+pub(super) const UNREACHABLE: (u16, Value) = (0, Value::Null);
 
 /// A request as the server saw it.
 #[derive(Debug, Clone, PartialEq)]
@@ -103,7 +107,7 @@ pub(super) fn context(folder: &Path, transport: Arc<dyn Transport>, clock: Arc<d
         codex_cli: Some(folder.join("codex.json")),
         ..AuthPaths::root(folder.join("home"))
     };
-    AuthContext::new(paths, Endpoints::default(), transport, clock, None)
+    AuthContext::new(paths, Endpoints::default(), transport, clock, Vec::new())
 }
 
 pub(super) fn start() -> Timestamp {
@@ -120,6 +124,11 @@ impl Transport for ScriptedServer {
         for (name, secret) in &call.secret_headers {
             headers.push((name.clone(), secret.for_url(&call.url).expect("bound to this server").to_owned()));
         }
+        if let Some((header, secret)) = &call.credential {
+            assert_eq!(*header, AuthHeader::Token, "no login server takes another");
+            let token = secret.for_url(&call.url).expect("bound to this server");
+            headers.push(("authorization".into(), format!("token {token}")));
+        }
         let body = String::from_utf8(call.body.to_vec()).expect("text");
         let seen = Seen { method: call.method, url: call.url.to_string(), headers, body };
         let (status, body) = (self.script)(&seen);
@@ -128,6 +137,9 @@ impl Transport for ScriptedServer {
         Box::pin(async move {
             if !delay.is_zero() {
                 tokio::time::sleep(delay).await;
+            }
+            if status == UNREACHABLE.0 {
+                return Err(Fault::new(FaultKind::NoRoute, "no route"));
             }
             let chunk = Ok(Bytes::from(body.to_string()));
             Ok(Answer { status, headers: Vec::new(), body: Box::pin(stream::iter([chunk])) })

@@ -2,15 +2,18 @@
 //!
 //! A refresh token can be spent once. Inside the process renewals queue up; between processes the lock file orders them.
 //! Whoever gets his turn first looks whether somebody else has already been there and then takes that token without
-//! asking the server. A new pair is on disk before it is returned. When the server refuses, the disk is read once more
+//! asking the server. A new pair is on disk before it is returned; a disk that fails in between costs the person a new
+//! login later, never the pair: it is kept in memory for this run. When the server refuses, the disk is read once more
 //! before the login is declared dead.
 
+use super::copilot::IfRefused;
 use super::error::{AuthCode, AuthError};
 use super::provider_id::{ANTHROPIC, CODEX, COPILOT, NOUS};
 use super::row::{AuthType, Row};
 use super::source::Source;
 use super::store::Locked;
 use super::tokens::{Fresh, Pair, Place};
+use super::unsaved::Unsaved;
 use super::{AuthContext, anthropic, codex, copilot, moment, nous};
 use crate::secret::Secret;
 use jiff::Timestamp;
@@ -27,8 +30,8 @@ pub enum Renewal {
     HermesPkce,
     Codex,
     Nous,
-    /// A new Copilot session from the GitHub token.
-    Copilot,
+    /// A new Copilot session from the GitHub token found here.
+    Copilot(Source),
     PoolRow {
         provider: String,
         id: String,
@@ -67,19 +70,17 @@ impl Renewal {
             Self::ClaudeCode | Self::HermesPkce => ANTHROPIC,
             Self::Codex => CODEX,
             Self::Nous => NOUS,
-            Self::Copilot => COPILOT,
+            Self::Copilot(_) => COPILOT,
             Self::PoolRow { provider, .. } => provider,
         }
     }
 
-    /// How this row of a pool is renewed, if it can be.
-    pub fn of_row(provider: &str, row: &Row) -> Option<Self> {
+    /// How this row of a pool is renewed, if it can be. Logins in files of their own are not known by their row.
+    pub(super) fn of_row(provider: &str, row: &Row) -> Option<Self> {
         let own_row = || Self::PoolRow { provider: provider.to_owned(), id: row.id().to_owned() };
         match (provider, row.source(), row.auth_type()) {
-            (ANTHROPIC, Source::ClaudeCode, _) => Some(Self::ClaudeCode),
-            (ANTHROPIC, Source::HermesPkce, _) => Some(Self::HermesPkce),
             (COPILOT, source, _) if source.is_manual() => Some(own_row()),
-            (COPILOT, ..) => Some(Self::Copilot),
+            (COPILOT, source, _) => Some(Self::Copilot(source)),
             (_, _, AuthType::ApiKey) => None,
             (CODEX, Source::DeviceCode, _) => Some(Self::Codex),
             (NOUS, Source::DeviceCode, _) => Some(Self::Nous),
@@ -147,7 +148,7 @@ impl Vendor {
 /// Renews a login, or returns what somebody else has renewed in the meantime.
 ///
 /// The work goes on when the caller hangs up: an answer nobody writes down is a login lost. It ends by itself within
-/// the limits of its requests.
+/// the limits of its requests; a program that wants to end waits for it with [`AuthContext::settled`].
 pub async fn renew(renewal: Renewal, need: Need, cx: Arc<AuthContext>) -> Result<Renewed, AuthError> {
     let provider = renewal.provider().to_owned();
     let work = tokio::spawn(async move {
@@ -171,8 +172,8 @@ async fn act(renewal: &Renewal, need: &Need, cx: &AuthContext) -> Result<Renewed
         Renewal::HermesPkce => refresh(cx, Vendor::Anthropic, Place::HermesPkce(cx.paths.anthropic_file()), need).await,
         Renewal::Codex => refresh(cx, Vendor::Codex, Place::State(CODEX), need).await,
         Renewal::Nous => refresh(cx, Vendor::Nous, Place::State(NOUS), need).await,
-        Renewal::Copilot => match &cx.github {
-            Some(github) => copilot::session(cx, github, need).await,
+        Renewal::Copilot(source) => match cx.github.iter().find(|(known, _)| known == source) {
+            Some((_, github)) => copilot::session(cx, github, need, IfRefused::GiveUp).await,
             None => Err(AuthError::new(COPILOT, AuthCode::NotLoggedIn, "there is no GitHub token")),
         },
         Renewal::PoolRow { provider, id } if provider == COPILOT => copilot_row(cx, id, need).await,
@@ -192,7 +193,7 @@ async fn copilot_row(cx: &AuthContext, id: &str, need: &Need) -> Result<Renewed,
     let document = store.load().await.map_err(|error| error.about(COPILOT))?.document;
     let github = document.rows(COPILOT).iter().find(|row| row.id() == id).and_then(Row::secret);
     match github {
-        Some(github) => copilot::session(cx, &github, need).await,
+        Some(github) => copilot::session(cx, &github, need, IfRefused::TryTheToken).await,
         None => Err(AuthError::new(COPILOT, AuthCode::NotLoggedIn, "the stored GitHub token is gone")),
     }
 }
@@ -205,7 +206,13 @@ async fn refresh(cx: &AuthContext, vendor: Vendor, place: Place, need: &Need) ->
     let store = place.guard(cx).await.map_err(broken)?;
     let locked = store.lock(&*cx.clock, PATIENCE).await.map_err(broken)?;
 
-    let held = place.read(&locked).await.map_err(broken)?;
+    let mut held = place.read(&locked).await.map_err(broken)?;
+    if let Some(unsaved) = cx.unsaved.of(&place, &held) {
+        if place.write(&locked, &held, &unsaved.fresh, unsaved.at).await.is_ok() {
+            cx.unsaved.forget(&place);
+        }
+        held = unsaved.pair();
+    }
     if need.met_by(&held, vendor, moment::now(&*cx.clock)) {
         return renewed(provider, &held);
     }
@@ -213,18 +220,29 @@ async fn refresh(cx: &AuthContext, vendor: Vendor, place: Place, need: &Need) ->
         let error = AuthError::new(provider, AuthCode::NotLoggedIn, "there is no stored login that can be renewed");
         return elsewhere(cx, vendor, need, error).await;
     };
+    place.prove_writable(&locked).await.map_err(broken)?;
     match vendor.spend(cx, &held, spent).await {
         Ok(fresh) => {
             let now = moment::now(&*cx.clock);
-            place.write(&locked, &held, &fresh, now).await.map_err(broken)?;
-            tracing::debug!(provider, "login renewed");
+            match place.write(&locked, &held, &fresh, now).await {
+                Ok(()) => tracing::debug!(provider, "login renewed"),
+                Err(error) => {
+                    let message = broken(error).message;
+                    cx.unsaved.keep(place, Unsaved { spent: spent.to_owned(), fresh: fresh.clone(), at: now, message });
+                }
+            }
             vendor.accepts(Some(&fresh.access), now)?;
             let pair = Pair { expires_at: fresh.expires_at(now), access: Some(fresh.access), ..Pair::default() };
             renewed(provider, &pair)
         }
-        Err(error) if error.relogin_required => refused(cx, vendor, &place, &locked, &held, need, error).await,
+        Err(error) if is_verdict(error.code) => refused(cx, vendor, &place, &locked, &held, need, error).await,
         Err(error) => Err(error),
     }
+}
+
+/// The server decided about the refresh token.
+fn is_verdict(code: AuthCode) -> bool {
+    matches!(code, AuthCode::Dead(_) | AuthCode::Refused)
 }
 
 /// The server did not take the refresh token. Somebody without our lock may have spent it and stored the next one.
@@ -365,6 +383,84 @@ mod tests {
         assert_eq!(stored["refresh_token"], "r2");
     }
 
+    /// Ctrl-C in the middle of a renewal: the runtime ends with the program, but not before the new pair is on disk.
+    #[test]
+    fn a_program_that_ends_does_not_lose_the_login() {
+        let folder = tempfile::tempdir().expect("a folder");
+        rehearsal::write(folder.path(), CODEX_STATE, &codex("opaque-old", "r1"));
+        let (server, seen) = ScriptedServer::slow(Duration::from_millis(100), single_use("opaque-new".into()));
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let settled = runtime.block_on(async {
+            let cx = Arc::new(rehearsal::context(folder.path(), server, Arc::new(RealClock::default())));
+            let asked = async {
+                while seen.lock().expect("unpoisoned").is_empty() {
+                    tokio::task::yield_now().await;
+                }
+            };
+            let renewal = Box::pin(renew(Renewal::Codex, refused("opaque-old"), cx.clone()));
+            drop(futures_util::future::select(renewal, Box::pin(asked)).await);
+            cx.settled().await
+        });
+        runtime.shutdown_background();
+        assert!(settled);
+        let stored = &rehearsal::read(folder.path(), CODEX_STATE)["providers"]["openai-codex"]["tokens"];
+        assert_eq!(stored["refresh_token"], "r2");
+    }
+
+    /// Even the superuser cannot make a file in the folder of open files, and a deleted file can still be read there.
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn a_place_that_cannot_be_written_costs_no_refresh_token() {
+        use std::os::fd::AsRawFd;
+        let stage = Stage::new(single_use("sk-ant-oat-new".into()));
+        let login = json!({"claudeAiOauth": {"accessToken": "sk-ant-oat-old", "refreshToken": "r1", "expiresAt": 1}});
+        stage.write("claude.json", &login);
+        let path = stage.cx.paths.claude_code.clone().expect("a path");
+        let open = std::fs::File::open(&path).expect("opened");
+        std::fs::remove_file(path).expect("removed");
+        let claude_code = Some(format!("/proc/self/fd/{}", open.as_raw_fd()).into());
+        let paths = super::super::AuthPaths { claude_code, ..stage.cx.paths.clone() };
+        let (transport, clock) = (stage.cx.transport.clone(), stage.clock.clone());
+        let cx = AuthContext::new(paths, stage.cx.endpoints.clone(), transport, clock, Vec::new());
+        let error = renew(Renewal::ClaudeCode, Need::Expiring, Arc::new(cx)).await.expect_err("no place to write");
+        assert_eq!((error.code, stage.calls().len()), (AuthCode::StoreUnusable, 0));
+    }
+
+    /// The disk fails between the answer and the write: the pair serves this run, and is written as soon as that works.
+    #[tokio::test]
+    async fn a_pair_that_could_not_be_written_is_kept_for_this_run() {
+        let home = Arc::new(Mutex::new(None::<std::path::PathBuf>));
+        let (place, served) = (Arc::clone(&home), AtomicUsize::new(0));
+        let stage = Stage::new(move |call| {
+            let file = place.lock().expect("unpoisoned").clone().expect("set").join("auth.json");
+            match served.fetch_add(1, Ordering::SeqCst) {
+                0 => {
+                    std::fs::rename(&file, file.with_extension("moved")).expect("moved");
+                    std::fs::create_dir(&file).expect("a folder in the way");
+                    (200, json!({"access_token": "opaque-2", "refresh_token": "r2", "expires_in": 3600}))
+                }
+                _ => {
+                    assert!(call.body.contains("refresh_token=r2"), "{}", call.body);
+                    (200, json!({"access_token": "opaque-3", "refresh_token": "r3", "expires_in": 3600}))
+                }
+            }
+        });
+        *home.lock().expect("unpoisoned") = Some(stage.home());
+        stage.write(CODEX_STATE, &codex("opaque-1", "r1"));
+        let renewed = renew(Renewal::Codex, refused("opaque-1"), stage.cx.clone()).await.expect("for this run");
+        assert!(renewed.secret.has_prefix("opaque-2"));
+        let warnings = stage.cx.warnings();
+        assert!(warnings.len() == 1 && warnings[0].contains("could not be saved"), "{warnings:?}");
+
+        let file = stage.home().join("auth.json");
+        std::fs::remove_dir(&file).expect("out of the way");
+        std::fs::rename(file.with_extension("moved"), &file).expect("back");
+        let renewed = renew(Renewal::Codex, refused("opaque-2"), stage.cx.clone()).await.expect("renewed");
+        assert!(renewed.secret.has_prefix("opaque-3"));
+        assert_eq!(stage.read(CODEX_STATE)["providers"]["openai-codex"]["tokens"]["refresh_token"], "r3");
+        assert_eq!(stage.cx.warnings(), Vec::<String>::new());
+    }
+
     #[tokio::test]
     async fn a_dead_login_is_taken_away_and_explained() {
         let stage = Stage::new(|_| (400, json!({"error": "invalid_grant"})));
@@ -388,7 +484,7 @@ mod tests {
             (429, AuthCode::RateLimited, false),
             (503, AuthCode::ServerError, false),
             (302, AuthCode::WrongHost, false),
-            (403, AuthCode::Refused, true),
+            (403, AuthCode::Refused, false),
         ] {
             let stage = Stage::new(move |_| (status, json!({})));
             let before = codex("opaque-old", "r1");
@@ -466,7 +562,7 @@ mod tests {
         paths.root = Some(paths.home.clone());
         paths.home = paths.home.join("profiles/work");
         let (transport, clock) = (stage.cx.transport.clone(), stage.clock.clone());
-        let cx = AuthContext::new(paths, stage.cx.endpoints.clone(), transport, clock, None);
+        let cx = AuthContext::new(paths, stage.cx.endpoints.clone(), transport, clock, Vec::new());
         renew(Renewal::Codex, refused("opaque-old"), Arc::new(cx)).await.expect("renewed");
         assert_eq!(stage.read(CODEX_STATE)["providers"]["openai-codex"]["tokens"]["refresh_token"], "r2");
         assert_eq!(stage.read("home/profiles/work/auth.json"), json!({"version": 1, "providers": {}}));

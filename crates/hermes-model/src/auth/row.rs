@@ -5,6 +5,7 @@
 use super::source::Source;
 use super::{jwt, moment};
 use crate::secret::Secret;
+use crate::wire::Login;
 use hermes_types::Object;
 use jiff::Timestamp;
 use serde_json::Value;
@@ -22,8 +23,8 @@ const VERDICT: [&str; 6] = [
     "last_error_message",
     "last_error_reset_at",
 ];
-const REST_AFTER_401: Duration = Duration::from_secs(300);
-const REST_OTHERWISE: Duration = Duration::from_secs(3600);
+pub(super) const REST_AFTER_401: Duration = Duration::from_secs(300);
+pub(super) const REST_OTHERWISE: Duration = Duration::from_secs(3600);
 /// Quotas reset within a month; a later promise is a mistake.
 pub(super) const LONGEST_REST: Duration = Duration::from_secs(31 * 24 * 3600);
 
@@ -172,6 +173,11 @@ impl Row {
         self.fields.get("last_error_code").and_then(Value::as_u64)
     }
 
+    /// Whether something is held against the row, or was.
+    pub fn has_verdict(&self) -> bool {
+        self.text("last_status").is_some_and(|status| status != "ok")
+    }
+
     pub(super) fn clear_verdict(&mut self) {
         self.fields.retain(|key, _| !VERDICT.contains(&key.as_str()));
     }
@@ -194,6 +200,15 @@ impl AuthType {
         match self {
             Self::ApiKey => "api_key",
             Self::OAuth => "oauth",
+        }
+    }
+}
+
+impl From<AuthType> for Login {
+    fn from(kind: AuthType) -> Self {
+        match kind {
+            AuthType::ApiKey => Self::ApiKey,
+            AuthType::OAuth => Self::OAuth,
         }
     }
 }

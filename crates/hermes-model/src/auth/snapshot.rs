@@ -15,7 +15,6 @@ use jiff::Timestamp;
 use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
-use std::time::Duration;
 use url::Url;
 
 /// In which order Anthropic's credentials are used when they are found.
@@ -48,7 +47,7 @@ pub struct Parts {
     pub hermes_pkce: Option<Object>,
     /// The Codex program's `auth.json`.
     pub codex_cli: Option<Object>,
-    /// The GitHub token for Copilot, found by the caller.
+    /// The GitHub token of GitHub's own program, found by the caller.
     pub github: Option<Secret>,
     pub warnings: Vec<StoreWarning>,
 }
@@ -191,25 +190,17 @@ impl Logins {
         self.codex.as_ref()
     }
 
-    pub fn nous(&self) -> Option<&Login> {
-        self.nous.as_ref()
-    }
-
-    /// Claude Code's login, unless the person took it out.
-    pub fn claude_code(&self) -> Option<&Login> {
-        self.claude_code.as_ref().filter(|_| !self.is_suppressed(ANTHROPIC, &Source::ClaudeCode))
-    }
-
-    pub fn hermes_pkce(&self) -> Option<&Login> {
-        self.hermes_pkce.as_ref().filter(|_| !self.is_suppressed(ANTHROPIC, &Source::HermesPkce))
-    }
-
-    fn is_suppressed(&self, provider: &str, source: &Source) -> bool {
-        self.suppressed(provider).contains(&source.to_string())
-    }
-
-    pub fn github(&self) -> Option<&Secret> {
-        self.github.as_ref()
+    /// How a row of a pool is renewed, if it can be. A login without a refresh token cannot.
+    pub fn renewal(&self, provider: &str, row: &Row) -> Option<Renewal> {
+        let kept_in_a_file = match (provider, row.source()) {
+            (ANTHROPIC, Source::ClaudeCode) => &self.claude_code,
+            (ANTHROPIC, Source::HermesPkce) => &self.hermes_pkce,
+            _ => &None,
+        };
+        match kept_in_a_file {
+            Some(login) => login.renewal.clone(),
+            None => Renewal::of_row(provider, row),
+        }
     }
 
     /// What a person should know about their files.
@@ -228,11 +219,6 @@ impl Login {
             account_id: claims.as_ref().and_then(jwt::Claims::chatgpt_account_id).map(str::to_owned),
             base_url: None,
         })
-    }
-
-    /// True while the token lives for at least `skew` more.
-    pub fn lives(&self, now: Timestamp, skew: Duration) -> bool {
-        self.expires_at.is_none_or(|end| super::moment::later(now, skew) < end)
     }
 }
 
@@ -275,7 +261,7 @@ fn unreadable(path: &Path, error: &io::Error) -> StoreWarning {
 
 #[cfg(test)]
 mod tests {
-    use super::super::rehearsal::{START, start};
+    use super::super::rehearsal::START;
     use super::*;
     use serde_json::{Value, json};
 
@@ -304,10 +290,7 @@ mod tests {
         assert_eq!(names, ["anthropic", "copilot", "groq", "nous", "openai-codex", "xai"]);
         let codex = logins.codex().expect("borrowed from the root");
         assert_eq!((codex.account_id.as_deref(), &codex.renewal), (Some("acc"), &Some(Renewal::Codex)));
-        assert_eq!(
-            (codex.lives(start(), Duration::from_secs(59)), codex.lives(start(), Duration::from_secs(60))),
-            (true, false)
-        );
+        assert_eq!(codex.expires_at.map(Timestamp::as_second), Some(START + 60));
     }
 
     #[test]
@@ -343,6 +326,19 @@ mod tests {
         for secret in ["nous-token-1", "r-secret", "gsk-one", "gho_secret", "sk-ant-oat-x"] {
             assert!(!shown.contains(secret), "{shown}");
         }
+    }
+
+    #[test]
+    fn a_borrowed_login_without_a_refresh_token_cannot_be_renewed() {
+        let renewal = |record: Value| {
+            let claude_code = json!({"claudeAiOauth": record}).as_object().cloned();
+            let logins = Logins::of(Parts { claude_code, ..Parts::default() }, &Endpoints::default());
+            let rows = logins.pool(ANTHROPIC, Vec::new());
+            logins.renewal(ANTHROPIC, &rows[0])
+        };
+        assert_eq!(renewal(json!({"accessToken": "sk-ant-oat-x"})), None);
+        let whole = json!({"accessToken": "sk-ant-oat-x", "refreshToken": "r"});
+        assert_eq!(renewal(whole), Some(Renewal::ClaudeCode));
     }
 
     #[test]

@@ -12,6 +12,7 @@ use hermes_core::clock::Clock;
 use jiff::Timestamp;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 const LOCK_PATIENCE: Duration = Duration::from_secs(15);
@@ -47,11 +48,12 @@ pub enum StoreError {
     Unusable { path: PathBuf, reason: String },
 }
 
-/// The store while nobody else may change it.
+/// The store while nobody else may change it. Work on files holds the lock too, so that a caller who hangs up does not
+/// let others in before his write has landed.
 #[derive(Debug)]
 pub(super) struct Locked {
     path: PathBuf,
-    _lock: FileLock,
+    lock: Arc<FileLock>,
 }
 
 impl AuthStore {
@@ -98,7 +100,7 @@ impl AuthStore {
         }
         let lock = FileLock::acquire(&path, clock, patience.max(LOCK_PATIENCE)).await.map_err(unusable)?;
         match lock {
-            Some(lock) => Ok(Locked { path: self.path(), _lock: lock }),
+            Some(lock) => Ok(Locked { path: self.path(), lock: Arc::new(lock) }),
             None => Err(StoreError::Busy { path, waited: patience.max(LOCK_PATIENCE) }),
         }
     }
@@ -124,9 +126,33 @@ impl Locked {
         if after != before {
             let path = self.path.clone();
             let write = move || files::replace(&path, &after.to_bytes(now)?);
-            files::off_thread(write).await.map_err(|error| StoreError::unusable(&self.path, &error))?;
+            self.work(write).await.map_err(|error| StoreError::unusable(&self.path, &error))?;
         }
         Ok(result)
+    }
+
+    /// Runs file work that ends under the lock it began under, whether or not somebody waits for it.
+    pub(super) async fn work<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> io::Result<T> + Send + 'static,
+    ) -> io::Result<T> {
+        let lock = Arc::clone(&self.lock);
+        files::off_thread(move || {
+            let done = work();
+            drop(lock);
+            done
+        })
+        .await
+    }
+
+    /// Proves that a file can be replaced, before something is done that cannot be done twice.
+    pub(super) async fn prove_writable(&self, path: &Path) -> Result<(), StoreError> {
+        let target = path.to_owned();
+        self.work(move || files::prove_writable(&target)).await.map_err(|error| StoreError::unusable(path, &error))
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
     }
 }
 
@@ -249,6 +275,29 @@ mod tests {
         assert!(!mine.path().exists());
         drop(held);
         mine.edit(&clock, |document| document.activate_first("nous")).await.expect("free again");
+    }
+
+    /// Whoever hangs up in the middle of a write keeps the others out until it has landed (promise P16).
+    #[tokio::test]
+    async fn a_dropped_edit_keeps_the_lock_until_its_write_has_landed() {
+        let home = tempfile::tempdir().expect("a home");
+        let (store, clock) = (store(home.path()), RealClock::default());
+        let (finish, finished) = std::sync::mpsc::channel::<()>();
+        let locked = store.lock(&clock, Duration::ZERO).await.expect("free");
+        {
+            let mut writing = Box::pin(locked.work(move || {
+                finished.recv().map_err(io::Error::other)?;
+                Ok(())
+            }));
+            assert!(futures_util::FutureExt::now_or_never(&mut writing).is_none(), "it waits");
+        }
+        drop(locked);
+        let lock_file = home.path().join("auth.lock");
+        let free = || FileLock::acquire(&lock_file, &clock, Duration::ZERO);
+        assert!(free().await.expect("a file").is_none(), "the write is still under way");
+        finish.send(()).expect("heard");
+        let patient = FileLock::acquire(&lock_file, &clock, Duration::from_secs(10)).await.expect("a file");
+        assert!(patient.is_some(), "the write has landed");
     }
 
     #[cfg(unix)]

@@ -37,7 +37,7 @@ pub(super) struct Fresh {
     pub(super) lifetime: Option<Duration>,
 }
 
-#[derive(Clone)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Place {
     /// `providers.<id>` of the store.
     State(&'static str),
@@ -143,8 +143,16 @@ impl Place {
                 rows.iter().find(|row| row.id() == id).map(Pair::of_row).unwrap_or_default()
             }
             Self::ClaudeCode(path) => Pair::of_claude_code(&read_file(path).await?),
-            Self::HermesPkce(path) => Pair::of_hermes_pkce(&read_file(path).await?),
+            Self::HermesPkce(path) => Pair::of_hermes_pkce(&read_own_file(path).await?),
         })
+    }
+
+    /// Proves that a new pair can be put here. To be done before a refresh token is spent.
+    pub(super) async fn prove_writable(&self, locked: &Locked) -> Result<(), StoreError> {
+        match self {
+            Self::State(_) | Self::Row { .. } => locked.prove_writable(locked.path()).await,
+            Self::ClaudeCode(path) | Self::HermesPkce(path) => locked.prove_writable(path).await,
+        }
     }
 
     /// Puts the new pair where the old one was.
@@ -170,11 +178,13 @@ impl Place {
                 let put = |file: &mut Object| {
                     document::within(file, CLAUDE_KEY, |record| put_into_record(record, fresh, now))
                 };
-                edit_file(path, put).await?;
+                let file = read_file(path).await?;
+                edit_file(locked, path, file, put).await?;
                 locked.edit(now, |document| spread(document, ANTHROPIC, old, fresh, now)).await
             }
             Self::HermesPkce(path) => {
-                edit_file(path, |record| put_into_record(record, fresh, now)).await?;
+                let record = read_own_file(path).await?;
+                edit_file(locked, path, record, |record| put_into_record(record, fresh, now)).await?;
                 locked.edit(now, |document| spread(document, ANTHROPIC, old, fresh, now)).await
             }
         }
@@ -189,7 +199,8 @@ impl Place {
             }
             Self::ClaudeCode(_) => Ok(()),
             Self::HermesPkce(path) => {
-                edit_file(path, |record| {
+                let record = read_own_file(path).await?;
+                edit_file(locked, path, record, |record| {
                     record.retain(|key, _| !["accessToken", "refreshToken", "expiresAt"].contains(&key.as_str()));
                     record.insert("last_auth_error".into(), document::obituary(error, now));
                 })
@@ -292,12 +303,23 @@ pub(super) async fn read_file(path: &Path) -> Result<Object, StoreError> {
     object.map(Option::unwrap_or_default).map_err(|error| StoreError::unusable(&name, &error))
 }
 
-pub(super) async fn edit_file(path: &Path, change: impl FnOnce(&mut Object)) -> Result<(), StoreError> {
-    let mut object = read_file(path).await?;
-    change(&mut object);
+/// The same for a file that is ours: a broken one is set aside and counts as empty.
+async fn read_own_file(path: &Path) -> Result<Object, StoreError> {
     let (name, path) = (path.to_owned(), path.to_owned());
-    let written = files::off_thread(move || files::replace_object(&path, &object)).await;
-    written.map_err(|error| StoreError::unusable(&name, &error))
+    let object = files::off_thread(move || files::read_own_object(&path)).await;
+    object.map(Option::unwrap_or_default).map_err(|error| StoreError::unusable(&name, &error))
+}
+
+async fn edit_file(
+    locked: &Locked,
+    path: &Path,
+    mut object: Object,
+    change: impl FnOnce(&mut Object),
+) -> Result<(), StoreError> {
+    change(&mut object);
+    let target = path.to_owned();
+    let written = locked.work(move || files::replace_object(&target, &object)).await;
+    written.map_err(|error| StoreError::unusable(path, &error))
 }
 
 fn text(object: &Object, key: &str) -> Option<String> {

@@ -13,17 +13,17 @@ use std::time::Duration;
 
 /// A kind of side job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Task {
-    pub name: &'static str,
+struct Task {
+    name: &'static str,
     /// How long one call may take when the person did not say.
-    pub timeout: Duration,
+    timeout: Duration,
 }
 
 const fn task(name: &'static str, seconds: u64) -> Task {
     Task { name, timeout: Duration::from_secs(seconds) }
 }
 
-pub const TASKS: [Task; 20] = [
+const TASKS: [Task; 20] = [
     task("vision", 120),
     task("web_extract", 360),
     task("compression", 120),
@@ -54,8 +54,12 @@ const COMPRESSION_TIMEOUT: Duration = Duration::from_secs(300);
 const COMPRESSION_WINDOW: u64 = 64_000;
 
 /// What a provider sees with, where that is not its usual model.
-const EYES: [(&str, &str); 3] =
-    [("nous", "google/gemini-3-flash-preview"), ("zai", "glm-5v-turbo"), ("xiaomi", "mimo-v2.5")];
+const EYES: [(&str, &str); 4] = [
+    ("nous", "google/gemini-3-flash-preview"),
+    ("zai", "glm-5v-turbo"),
+    ("xiaomi", "mimo-v2.5"),
+    ("deepinfra", "google/gemma-3-27b-it"),
+];
 /// Where images are looked at when the conversation's model cannot.
 const SEERS: [&str; 3] = ["openrouter", "nous", "deepinfra"];
 /// Providers and families known to be blind. An unknown model gets its chance.
@@ -77,7 +81,6 @@ const BLIND_FAMILIES: [&str; 11] = [
 /// One place that could do the job.
 #[derive(Debug, Clone)]
 pub struct AuxCandidate {
-    pub via: Via,
     pub runtime: Result<Runtime, Skip>,
     pub timeout: Duration,
     pub reasoning: Option<Reasoning>,
@@ -85,7 +88,7 @@ pub struct AuxCandidate {
 
 /// Why a place is on the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Via {
+enum Via {
     /// `auxiliary.<task>` names it.
     Task,
     /// The conversation's own model.
@@ -187,7 +190,6 @@ impl Places<'_> {
             return;
         }
         self.list.push(AuxCandidate {
-            via,
             runtime,
             timeout: timeout_here.unwrap_or_else(|| timeout(job.task, job.settings.timeout)),
             reasoning: job.reasoning(),
@@ -315,7 +317,7 @@ impl Job<'_> {
     }
 
     /// Providers worth trying unasked: the usual ones, an endpoint in the environment, and the first vendor that has
-    /// both a key and a small model. Anthropic only where the person chose it, Codex never.
+    /// both a key in the environment and a small model. Anthropic, Codex and Copilot are never used unasked.
     fn discoverable(&self) -> Vec<&'static str> {
         if self.needs_eyes() {
             return SEERS.to_vec();

@@ -21,8 +21,6 @@ pub(super) struct Choice<'a> {
     pub(super) entry: Option<&'a Entry>,
     /// The row's id, or `custom:<name>`.
     pub(super) name: String,
-    /// The word that led here.
-    pub(super) requested: String,
     /// The model the request names, without its provider.
     pub(super) model: Option<String>,
     /// The configured model, without its provider.
@@ -96,7 +94,6 @@ impl<'a> Choice<'a> {
             weak_model: ambient.model.filter(|_| default_applies && is_for(ambient_name.as_ref())),
             row: identity.row,
             entry: identity.entry,
-            requested: requested.unwrap_or_else(|| "auto".into()),
             model: asked.model,
             base_url: asked.base_url,
             is_configured: configured_name.as_ref() == Some(&identity.name),
@@ -232,9 +229,9 @@ fn refuse_disabled(identity: &Identity<'_>, config: &ModelConfig) -> Result<(), 
     }
 }
 
-/// The provider to use when nobody named one: an endpoint in the environment, a key in the environment (OpenRouter
-/// first, then OpenAI, then table order), then the login of the store. Logins that other programs left behind are
-/// never used without being asked for.
+/// The provider to use when nobody named one: an endpoint of its own in the environment, a key in the environment
+/// (OpenRouter first, also with a stored key, then OpenAI, then table order), `OPENAI_BASE_URL` alone, then the provider
+/// the person logged in to last. Logins that other programs left behind are never used without being asked for.
 fn automatic<'a>(ask: &Ask, known: &Known<'a>, notes: &mut Vec<String>) -> Result<&'a str, ResolveError> {
     if ask.api_key.is_some() {
         // A key alone does not say whose it is, and guessing would show it to a stranger.

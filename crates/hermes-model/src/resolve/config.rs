@@ -33,7 +33,6 @@ pub struct ModelConfig {
     pub transient_retries: Option<u64>,
     pub reasoning: Option<Reasoning>,
     pub reasoning_by_model: BTreeMap<String, Reasoning>,
-    pub api_max_retries: Option<u64>,
     /// `agent.local_stream_stale_timeout`.
     pub local_stale_after: Option<Duration>,
 }
@@ -118,7 +117,6 @@ impl ModelConfig {
             transient_retries: auxiliary.number("transient_retries", 0..=6),
             reasoning: agent.reasoning(&["reasoning_effort"]),
             reasoning_by_model: reasoning_by_model(&agent.section("reasoning_overrides")),
-            api_max_retries: agent.number("api_max_retries", 0..=100),
             local_stale_after: agent.seconds(&["local_stream_stale_timeout"]),
         };
         (config, warnings.into_inner())
@@ -130,11 +128,6 @@ impl ModelConfig {
         self.entries.iter().find(|entry| normal(&entry.key) == wanted).or_else(|| {
             self.entries.iter().find(|entry| entry.name.as_deref().is_some_and(|name| normal(name) == wanted))
         })
-    }
-
-    /// The effort for `model`: its own setting, else the general one.
-    pub fn reasoning_for(&self, model: &str) -> Option<Reasoning> {
-        self.reasoning_by_model.get(model).copied().or(self.reasoning)
     }
 }
 

@@ -7,7 +7,7 @@ use super::choice::Choice;
 use super::endpoint::{self, By, Site};
 use super::entry::{Entry, normal};
 use super::{Known, ResolveError, StoredCredential};
-use crate::auth::Renewal;
+use crate::auth::{self, Renewal, anthropic};
 use crate::provider::{AuthKind, Provider, table::PROVIDERS};
 use crate::secret::{BoundSecret, Origin, Secret, host_matches};
 use crate::wire::Login;
@@ -15,7 +15,9 @@ use std::fmt;
 use url::{Host, Url};
 
 const ANTHROPIC_KEY: &str = "ANTHROPIC_API_KEY";
-const ANTHROPIC_TOKENS: [&str; 2] = ["ANTHROPIC_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"];
+const SUBSCRIPTION_TOKEN: &str = "CLAUDE_CODE_OAUTH_TOKEN";
+const ANTHROPIC_TOKENS: [&str; 2] = ["ANTHROPIC_TOKEN", SUBSCRIPTION_TOKEN];
+const COPILOT_TOKEN: &str = "COPILOT_GITHUB_TOKEN";
 const AZURE_ANTHROPIC_KEY: &str = "AZURE_ANTHROPIC_KEY";
 
 /// What goes along with a request.
@@ -33,6 +35,8 @@ pub struct Credential {
     pub renewal: Option<Renewal>,
     /// The account the login acts for, where the vendor wants it named.
     pub account: Option<String>,
+    /// It failed a while ago and is not to be used yet.
+    pub is_resting: bool,
     /// The endpoint this credential is for.
     pub(super) base_url: Url,
 }
@@ -74,6 +78,7 @@ struct Offer {
     renewal: Option<Renewal>,
     account: Option<String>,
     served_at: Option<Url>,
+    is_resting: bool,
 }
 
 /// Every credential that could serve the choice, best first, bound and with its endpoint.
@@ -84,9 +89,10 @@ pub(super) fn list(
 ) -> Result<Vec<Credential>, ResolveError> {
     let mut listed = Vec::new();
     for offer in offers(choice, site, known)? {
-        let url = endpoint::reach(choice, site, Some(&offer.secret), offer.served_at.as_ref(), &known.stored.detected)?;
+        let url = endpoint::reach(choice, site, Some(&offer.secret), offer.served_at.as_ref())?;
         let login = offer.login.unwrap_or_else(|| login_of(choice.row, &offer.secret, &url));
-        let secret = offer.secret.bind(origins_for(offer.owner, site, login, &url));
+        let origins = origins_for(&offer, site, login, &url);
+        let secret = offer.secret.bind(origins);
         if secret.for_url(&url).is_ok() {
             listed.push(Credential {
                 id: offer.id,
@@ -96,12 +102,13 @@ pub(super) fn list(
                 expires_at: offer.expires_at,
                 renewal: offer.renewal,
                 account: offer.account,
+                is_resting: offer.is_resting,
                 base_url: url,
             });
         }
     }
     if listed.is_empty() && needs_nothing(choice, known) {
-        let url = endpoint::reach(choice, site, None, None, &[])?;
+        let url = endpoint::reach(choice, site, None, None)?;
         listed.push(Credential {
             id: "none".into(),
             login: Login::None,
@@ -110,13 +117,14 @@ pub(super) fn list(
             expires_at: None,
             renewal: None,
             account: None,
+            is_resting: false,
             base_url: url,
         });
     }
     Ok(listed)
 }
 
-/// The one the request picks, else the first that is not resting.
+/// The first that is not resting.
 pub(super) fn pick(
     choice: &Choice<'_>,
     listed: Vec<Credential>,
@@ -125,29 +133,34 @@ pub(super) fn pick(
     if listed.is_empty() {
         return Err(missing(choice, known));
     }
-    let ask = choice.ask;
-    let free = |credential: &Credential| !ask.avoid.contains(&credential.id);
-    let picked = listed.iter().position(|credential| Some(&credential.id) == ask.pick.as_ref() && free(credential));
-    let place = picked.or_else(|| listed.iter().position(free));
-    place
-        .and_then(|place| listed.into_iter().nth(place))
+    let avoid = &choice.ask.avoid;
+    listed
+        .into_iter()
+        .find(|credential| !credential.is_resting && !avoid.contains(&credential.id))
         .ok_or_else(|| ResolveError::Exhausted { provider: choice.label(), id: choice.name.clone() })
 }
 
 /// Who may see a secret: a key given for an endpoint, that endpoint; a vendor's key, the vendor's own hosts and the
-/// endpoint the person paired with the vendor. Subscription logins never go to Azure, which resells the models.
-fn origins_for(owner: Owner, site: Option<&Site>, login: Login, url: &Url) -> Vec<Origin> {
-    if login == Login::OAuth && host_matches(url, "azure.com") {
-        return Vec::new();
-    }
-    match owner {
+/// endpoint the person paired with the vendor. A Claude subscription is a person's whole account, so its token goes to
+/// Anthropic itself or to a server on this machine, whatever else is paired.
+fn origins_for(offer: &Offer, site: Option<&Site>, login: Login, url: &Url) -> Vec<Origin> {
+    match offer.owner {
         Owner::Endpoint => vec![Origin::of(url)],
         Owner::Resident(row) => endpoint::homes(row),
         Owner::Vendor(row) => {
-            let paired = site.filter(|site| !endpoint::is_home(row, &site.url)).map(|site| Origin::of(&site.url));
+            let at_home_only = row.auth == AuthKind::Anthropic && is_subscription(offer, login);
+            let paired = site.map(|site| &site.url).filter(|url| !endpoint::is_home(row, url));
+            let paired = paired.filter(|url| !at_home_only || endpoint::is_loopback(url)).map(Origin::of);
             endpoint::homes(row).into_iter().chain(paired).collect()
         }
     }
+}
+
+/// Whether a secret for Anthropic is the login of a subscription. Elsewhere other vendors hand out tokens that look like
+/// one, so only the unmistakable counts there.
+fn is_subscription(offer: &Offer, login: Login) -> bool {
+    let by_name = matches!(&offer.source, Source::Env(variable) if variable == SUBSCRIPTION_TOKEN);
+    login == Login::OAuth || by_name || offer.secret.has_prefix("sk-ant-oat")
 }
 
 fn offers(choice: &Choice<'_>, site: Option<&Site>, known: &Known<'_>) -> Result<Vec<Offer>, ResolveError> {
@@ -162,10 +175,12 @@ fn offers(choice: &Choice<'_>, site: Option<&Site>, known: &Known<'_>) -> Result
     let mut offers = from_config(choice, site, known);
     let stored = from_store(choice, site, known);
     if choice.row.auth == AuthKind::Anthropic {
-        offers.extend(anthropic(Owner::Vendor(choice.row), site, known, stored));
+        offers.extend(for_anthropic(Owner::Vendor(choice.row), site, known, stored));
     } else if choice.row.id == "custom" {
         offers.extend(site.map(|site| from_host(&site.url, known)).unwrap_or_default());
         offers.extend(stored);
+    } else if choice.row.auth == AuthKind::CopilotToken {
+        offers.extend(copilot(choice.row, known, stored));
     } else {
         offers.extend(from_environment(Owner::Vendor(choice.row), choice.row.key_env, known));
         offers.extend(stored);
@@ -231,7 +246,7 @@ fn from_store(choice: &Choice<'_>, site: Option<&Site>, known: &Known<'_>) -> Ve
 
 /// A login that can be renewed beats a copy of it in the environment; a lone API key says that the person does not
 /// want the subscription used.
-fn anthropic(owner: Owner, site: Option<&Site>, known: &Known<'_>, stored: Vec<Offer>) -> Vec<Offer> {
+fn for_anthropic(owner: Owner, site: Option<&Site>, known: &Known<'_>, stored: Vec<Offer>) -> Vec<Offer> {
     if site.is_some_and(|site| host_matches(&site.url, "azure.com")) {
         return from_environment(owner, &[AZURE_ANTHROPIC_KEY, ANTHROPIC_KEY], known);
     }
@@ -241,10 +256,25 @@ fn anthropic(owner: Owner, site: Option<&Site>, known: &Known<'_>, stored: Vec<O
         let stored_keys = stored.into_iter().filter(|offer| offer.login == Some(Login::ApiKey));
         return keys.into_iter().chain(stored_keys).collect();
     }
-    let copied = tokens.iter().any(|token| anthropic_login(&token.secret) == Login::OAuth);
+    let copied = tokens.iter().any(|token| anthropic::shape(&token.secret) == auth::AuthType::OAuth);
     let (renewable, fixed): (Vec<_>, Vec<_>) =
         stored.into_iter().partition(|offer| copied && offer.login == Some(Login::OAuth) && offer.renewal.is_some());
     renewable.into_iter().chain(tokens).chain(fixed).chain(keys).collect()
+}
+
+/// A token set for Copilot, then stored logins, then tokens that are set for GitHub in general. None of those in the
+/// environment is shown to Copilot itself: it buys a session first.
+fn copilot(row: &'static Provider, known: &Known<'_>, stored: Vec<Offer>) -> Vec<Offer> {
+    let tokens =
+        from_environment(Owner::Vendor(row), row.key_env, known).into_iter().map(|offer| match &offer.source {
+            Source::Env(variable) => {
+                Offer { renewal: Some(Renewal::Copilot(auth::Source::Env(variable.clone()))), ..offer }
+            }
+            _ => offer,
+        });
+    let is_meant = |offer: &Offer| matches!(&offer.source, Source::Env(variable) if variable == COPILOT_TOKEN);
+    let (meant, general): (Vec<_>, Vec<_>) = tokens.partition(is_meant);
+    meant.into_iter().chain(stored).chain(general).collect()
 }
 
 /// Keys for an endpoint nobody gave a key for: that of the vendor who lives there, or the variable its host suggests
@@ -300,16 +330,10 @@ fn refuse_classic_tokens(choice: &Choice<'_>, offers: Vec<Offer>) -> Result<Vec<
 /// Whether a key is a key or a login in disguise; only Anthropic's own hosts know the difference.
 fn login_of(row: &Provider, secret: &Secret, url: &Url) -> Login {
     if row.auth == AuthKind::Anthropic && host_matches(url, "anthropic.com") {
-        anthropic_login(secret)
+        anthropic::shape(secret).into()
     } else {
         Login::ApiKey
     }
-}
-
-fn anthropic_login(secret: &Secret) -> Login {
-    let is_key = secret.has_prefix("sk-ant-api");
-    let is_token = ["sk-ant-", "eyJ", "cc-"].iter().any(|prefix| secret.has_prefix(prefix));
-    if is_token && !is_key { Login::OAuth } else { Login::ApiKey }
 }
 
 /// A server that may be called without a key, unless the person named a variable that should hold one.
@@ -358,6 +382,7 @@ impl Offer {
             renewal: None,
             account: None,
             served_at: None,
+            is_resting: false,
         }
     }
 
@@ -372,6 +397,7 @@ impl Offer {
             renewal: row.renewal.clone(),
             account: row.account.clone(),
             served_at: row.base_url.clone(),
+            is_resting: row.is_resting,
             ..Self::new(&row.id, row.secret.clone(), Source::Stored(row.source.clone()), owner)
         }
     }

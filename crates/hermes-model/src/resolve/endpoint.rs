@@ -5,7 +5,7 @@
 //! is not the vendor's; everything else stays at home.
 
 use super::choice::Choice;
-use super::{DetectedEndpoint, Known, ResolveError};
+use super::{Known, ResolveError};
 use crate::provider::{AuthKind, Provider, mode, table::PROVIDERS};
 use crate::secret::{Origin, Secret, host_matches};
 use crate::wire::ApiMode;
@@ -110,7 +110,6 @@ pub(super) fn reach(
     site: Option<&Site>,
     secret: Option<&Secret>,
     served_at: Option<&Url>,
-    detected: &[DetectedEndpoint],
 ) -> Result<Url, ResolveError> {
     let row = choice.row;
     if let Some(site) = site {
@@ -123,14 +122,6 @@ pub(super) fn reach(
         let shaped = |(id, prefix, _): &&(&str, &str, &str)| *id == row.id && secret.has_prefix(prefix);
         if let Some((_, _, url)) = BY_KEY.iter().find(shaped) {
             return parse(url, row.id);
-        }
-        let found = |place: &&DetectedEndpoint| {
-            place.provider == row.id
-                && place.key_hash.starts_with(&secret.fingerprint())
-                && is_home(row, &place.base_url)
-        };
-        if let Some(place) = detected.iter().find(found) {
-            return Ok(place.base_url.clone());
         }
     }
     if row.base_url.is_empty() {
@@ -212,7 +203,7 @@ pub fn is_local(url: &Url) -> bool {
     }
 }
 
-fn is_loopback(url: &Url) -> bool {
+pub(super) fn is_loopback(url: &Url) -> bool {
     match url.host() {
         Some(Host::Domain(name)) => name == "localhost",
         Some(Host::Ipv4(ip)) => IpAddr::V4(ip).is_loopback() || ip.is_unspecified(),

@@ -5,9 +5,11 @@
 
 use super::section::{Section, Single};
 use crate::secret::Secret;
+use crate::transport::Tls;
 use crate::wire::ApiMode;
 use hermes_types::Object;
 use serde_json::Value;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// One endpoint of `providers` or `custom_providers`.
@@ -29,10 +31,7 @@ pub struct Entry {
     pub max_output_tokens: Option<u64>,
     pub request_timeout: Option<Duration>,
     pub stale_after: Option<Duration>,
-    pub rate_limit_delay: Option<Duration>,
-    pub discover_models: bool,
-    pub ca_certificate: Option<String>,
-    pub verify_tls: bool,
+    pub tls: Tls,
     pub enabled: bool,
 }
 
@@ -124,6 +123,12 @@ pub(super) fn entries(root: &Section<'_>) -> Vec<Entry> {
 fn entry(key: String, mut section: Section<'_>) -> Entry {
     section.respell(&CAMEL_CASE);
     section.report_unknown(&ENTRY_KEYS);
+    if section.seconds(&["rate_limit_delay"]).is_some() {
+        section.warn("rate_limit_delay", "has no effect yet");
+    }
+    if section.flag(&["discover_models"]) == Some(false) {
+        section.warn("discover_models", "has no effect yet; models are still looked up");
+    }
     let mut headers = section.headers("extra_headers");
     headers.extend(section.headers("headers"));
     Entry {
@@ -141,12 +146,19 @@ fn entry(key: String, mut section: Section<'_>) -> Entry {
         max_output_tokens: section.count(&["max_output_tokens", "max_tokens"]),
         request_timeout: section.seconds(&["request_timeout_seconds", "timeout_seconds"]),
         stale_after: section.seconds(&["stale_timeout_seconds"]),
-        rate_limit_delay: section.seconds(&["rate_limit_delay"]),
-        discover_models: section.flag(&["discover_models"]).unwrap_or(true),
-        ca_certificate: section.text(&["ssl_ca_cert"]),
-        verify_tls: section.flag(&["ssl_verify"]).unwrap_or(true),
+        tls: tls(&section),
         enabled: section.flag(&["enabled"]).unwrap_or(true),
     }
+}
+
+fn tls(section: &Section<'_>) -> Tls {
+    let verify = section.flag(&["ssl_verify"]).unwrap_or(true);
+    if !verify {
+        let danger = "is false: anybody on the way to this endpoint can read and change what is said, the key included. \
+                      Name the server's certificate in ssl_ca_cert instead";
+        section.warn("ssl_verify", danger);
+    }
+    Tls { ca_file: section.text(&["ssl_ca_cert"]).map(PathBuf::from), unverified: !verify }
 }
 
 /// `models` as a map by id, a list of ids, or a list of maps with an `id`.

@@ -23,7 +23,7 @@ mod timeouts;
 #[cfg(test)]
 mod tests;
 
-pub use auxiliary::{AuxCandidate, Skip, TASKS, Task, Via, route};
+pub use auxiliary::{AuxCandidate, Skip, route};
 pub use choice::{split_model, whois};
 pub use config::{Alias, ModelConfig, Selected, TaskConfig, TaskFallback};
 pub use credential::{Credential, Source};
@@ -54,8 +54,6 @@ pub struct Ask {
     /// The variable that holds the key for this target.
     pub key_env: Option<String>,
     pub api_mode: Option<ApiMode>,
-    /// The credential to use, by id, if it is still there.
-    pub pick: Option<String>,
     /// Credentials that are resting, by id.
     pub avoid: BTreeSet<String>,
 }
@@ -75,8 +73,6 @@ pub struct Stored {
     pub rows: Vec<StoredCredential>,
     /// The provider the person logged in to last.
     pub active_provider: Option<String>,
-    /// Endpoints found by probing, good for one key each.
-    pub detected: Vec<DetectedEndpoint>,
 }
 
 #[derive(Debug, Clone)]
@@ -96,14 +92,8 @@ pub struct StoredCredential {
     pub renewal: Option<Renewal>,
     /// The account the login acts for, where the vendor wants it named (Codex).
     pub account: Option<String>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DetectedEndpoint {
-    pub provider: String,
-    pub base_url: Url,
-    /// The first hex digits of the SHA-256 of the key it was found with.
-    pub key_hash: String,
+    /// It failed a while ago and is not to be used yet.
+    pub is_resting: bool,
 }
 
 /// The runtime for `ask`, or why there is none.

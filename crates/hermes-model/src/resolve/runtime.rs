@@ -7,9 +7,10 @@ use super::endpoint::{By, Site};
 use super::timeouts::{self, Staleness};
 use super::{Credential, Entry, Known, ResolveError};
 use crate::provider::{ModeRule, Provider, context, mode, names};
-use crate::secret::{BoundSecret, Origin};
+use crate::secret::Secret;
+use crate::transport::Tls;
 use crate::wire::{ApiMode, Target};
-use hermes_types::Object;
+use hermes_types::{Object, Reasoning};
 use serde_json::{Value, json};
 use std::time::Duration;
 use url::Url;
@@ -31,13 +32,15 @@ pub struct Runtime {
     pub credential: Credential,
     /// As the provider wants it named.
     pub model: String,
-    /// Headers the person configured. They count as secrets and go to this endpoint only.
-    pub headers: Vec<(String, BoundSecret)>,
+    /// Headers the person configured. They count as secrets and go to this endpoint only: they are bound when a request
+    /// is about to go there, because a vendor may move a session among its own hosts.
+    pub headers: Vec<(String, Secret)>,
     /// Fields the person adds to every body.
     pub extra_body: Object,
     pub limits: Limits,
-    /// The word that led here: what was asked for, or `auto`.
-    pub requested: String,
+    /// How hard the model should think when a request does not say; what the person set for this very model.
+    pub reasoning: Option<Reasoning>,
+    pub tls: Tls,
     /// What the person should hear about how this was resolved.
     pub notes: Vec<String>,
 }
@@ -76,7 +79,8 @@ impl Runtime {
         };
         let base_url = mode::settle(self.provider, api_mode, self.base_url.clone());
         let limits = limits(self.provider, entry, &base_url, model, &Overrides::default(), known);
-        Self { model: wire, api_mode, base_url, limits, ..self.clone() }
+        let reasoning = reasoning(&wire, model, known);
+        Self { model: wire, api_mode, base_url, limits, reasoning, ..self.clone() }
     }
 }
 
@@ -133,6 +137,7 @@ pub(super) fn assemble(
 ) -> Runtime {
     let row = choice.row;
     let base_url = mode::settle(row, api_mode, credential.base_url.clone());
+    let wire = names::wire_name(row, model);
     let selected = &known.config.model;
     let is_selected_model = choice.default_applies && choice.default_model.as_deref() == Some(model);
     let overrides = Overrides {
@@ -143,11 +148,12 @@ pub(super) fn assemble(
         provider: row,
         label: choice.label(),
         api_mode,
-        model: names::wire_name(row, model),
-        headers: headers(&choice, site, &base_url, known),
+        reasoning: reasoning(&wire, model, known),
+        tls: tls(&choice, site),
+        model: wire,
+        headers: headers(&choice, site, known),
         extra_body: extra_body(&choice, known),
         limits: limits(row, choice.entry, &base_url, model, &overrides, known),
-        requested: choice.requested,
         notes: choice.notes,
         name: choice.name,
         base_url,
@@ -155,19 +161,35 @@ pub(super) fn assemble(
     }
 }
 
-/// The selection's headers, then those of the entry, which win; each bound to this endpoint. Headers that stand beside
-/// an endpoint go only there, and none go to an endpoint that came with the request.
-fn headers(choice: &Choice<'_>, site: Option<&Site>, base_url: &Url, known: &Known<'_>) -> Vec<(String, BoundSecret)> {
+/// The effort the person set for a model, under either of its names.
+fn reasoning(wire: &str, model: &str, known: &Known<'_>) -> Option<Reasoning> {
+    let own = |name: &str| known.config.reasoning_by_model.get(name).copied();
+    own(model).or_else(|| own(wire)).or(known.config.reasoning)
+}
+
+/// Whether a setting that stands beside `own` endpoint, or beside none, is meant for the one in use.
+fn belongs(own: Option<&String>, here: By, site: Option<&Site>) -> bool {
     let by = site.map(|site| site.by);
-    let belongs = |own: Option<&String>, here: By| if own.is_some() { by == Some(here) } else { by != Some(By::Ask) };
+    if own.is_some() { by == Some(here) } else { by != Some(By::Ask) }
+}
+
+fn tls(choice: &Choice<'_>, site: Option<&Site>) -> Tls {
+    let entry = choice.entry.filter(|entry| belongs(entry.base_url.as_ref(), By::Entry, site));
+    entry.map(|entry| entry.tls.clone()).unwrap_or_default()
+}
+
+/// The selection's headers, then those of the entry, which win. Headers that stand beside an endpoint go only there, and
+/// none go to an endpoint that came with the request.
+fn headers(choice: &Choice<'_>, site: Option<&Site>, known: &Known<'_>) -> Vec<(String, Secret)> {
     let selected = Some(&known.config.model)
-        .filter(|selected| choice.is_configured && belongs(selected.base_url.as_ref(), By::Config))
+        .filter(|selected| choice.is_configured && belongs(selected.base_url.as_ref(), By::Config, site))
         .map(|selected| &selected.headers);
-    let entry = choice.entry.filter(|entry| belongs(entry.base_url.as_ref(), By::Entry)).map(|entry| &entry.headers);
-    let mut headers: Vec<(String, BoundSecret)> = Vec::new();
+    let entry = choice.entry.filter(|entry| belongs(entry.base_url.as_ref(), By::Entry, site));
+    let entry = entry.map(|entry| &entry.headers);
+    let mut headers: Vec<(String, Secret)> = Vec::new();
     for (name, value) in selected.into_iter().chain(entry).flatten() {
         headers.retain(|(earlier, _)| !earlier.eq_ignore_ascii_case(name));
-        headers.push((name.clone(), value.clone().bind([Origin::of(base_url)])));
+        headers.push((name.clone(), value.clone()));
     }
     headers
 }

@@ -66,6 +66,8 @@ pub enum AuthHeader {
     Bearer,
     /// `x-api-key: …`
     XApiKey,
+    /// `Authorization: token …`, as GitHub wants it.
+    Token,
 }
 
 /// How the bytes of an answer ended.

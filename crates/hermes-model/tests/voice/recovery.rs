@@ -95,11 +95,117 @@ async fn a_pool_that_is_used_up_ends_in_the_fault_itself() {
     let told = stage.ask(question("hi")).await;
     assert_eq!((told.fault().kind, told.steps()), (FaultKind::Auth, vec!["rotate after Auth".to_owned()]));
     let resting: Vec<Value> = statuses(&stage, "deepseek").into_iter().map(|row| row.1).collect();
-    assert_eq!(resting, ["exhausted", "exhausted"]);
+    assert_eq!(resting, [json!("exhausted"), Value::Null], "a key without a successor does not rest");
 
-    // A new process has nothing to offer until somebody has rested.
-    let again = stage.ask(question("hi")).await.fault();
-    assert_eq!((again.kind, again.code.as_deref()), (FaultKind::NotConfigured, Some("missing_api_key")), "{again}");
+    // A new process tries the one that is left, and learns the truth from the provider.
+    let server = ModelServer::start(Move::say("well again")).await;
+    let again = stage.env("DEEPSEEK_BASE_URL", &server.base_url());
+    assert_eq!(again.ask(question("hi")).await.outcome(), "well again");
+    assert_eq!(keys(&server), ["sk-ds-2222"]);
+}
+
+/// Where everything stored rests, by the word of another program, the person hears that and not that a key is missing.
+#[tokio::test]
+async fn a_pool_that_rests_as_a_whole_says_so() {
+    let server = ModelServer::start(Vec::new()).await;
+    let mut tired = row("one", "sk-ds-1111", 0, 0);
+    tired["last_status"] = json!("exhausted");
+    tired["last_status_at"] = json!(START);
+    tired["last_error_code"] = json!(429);
+    let fault = deepseek(&server, &[tired]).ask(question("hi")).await.fault();
+    assert_eq!(
+        (fault.kind, fault.code.as_deref()),
+        (FaultKind::NotConfigured, Some("credentials_exhausted")),
+        "{fault}"
+    );
+}
+
+/// An answer takes back what was held against a key.
+#[tokio::test]
+async fn a_key_that_answers_is_well_again() {
+    let server = ModelServer::start([Move::say("one"), Move::say("two")]).await;
+    let mut rested = row("one", "sk-ds-1111", 0, 4);
+    rested["last_status"] = json!("exhausted");
+    rested["last_status_at"] = json!(START - 4_000);
+    rested["last_error_code"] = json!(429);
+    let stage = deepseek(&server, &[rested]);
+    let mut conversation = stage.conversation().await;
+    conversation.ask(question("hi")).await.reply();
+    conversation.ask(question("hi again")).await.reply();
+    assert_eq!(stage.read("home/auth.json")["credential_pool"]["deepseek"], json!([row("one", "sk-ds-1111", 0, 4)]));
+}
+
+/// Within one conversation a key that has rested long enough takes over again.
+#[tokio::test]
+async fn a_key_comes_back_when_its_rest_is_over() {
+    let clock = FakeClock::new();
+    let limited = || Move::status(429).header("retry-after", "90");
+    let server = ModelServer::start([limited(), Move::say("two"), limited(), Move::say("one again")]).await;
+    let stage = deepseek(&server, &[row("one", "sk-ds-1111", 0, 0), row("two", "sk-ds-2222", 1, 0)]).clock(&clock);
+    let mut conversation = stage.conversation().await;
+    assert_eq!(conversation.ask(question("hi")).await.outcome(), "two");
+    clock.advance(Duration::from_secs(91));
+    let told = conversation.ask(question("and now?")).await;
+    assert_eq!((told.outcome().as_str(), told.steps()), ("one again", vec!["rotate after RateLimit".to_owned()]));
+    assert_eq!(keys(&server), ["sk-ds-1111", "sk-ds-2222", "sk-ds-2222", "sk-ds-1111"]);
+}
+
+/// Another process holds the store: the next key is tried at once, and only the note about it waits.
+#[tokio::test]
+async fn a_locked_store_does_not_hold_up_the_next_key() {
+    let server = ModelServer::start([Move::status(402), Move::say("at once")]).await;
+    let stage = deepseek(&server, &[row("one", "sk-ds-1111", 0, 0), row("two", "sk-ds-2222", 1, 0)]).real_time();
+    let lock = std::fs::File::create(stage.auth_file().with_file_name("auth.lock")).expect("a file");
+    lock.lock().expect("locked");
+    let mut conversation = stage.conversation().await;
+    let holder = tokio::spawn(async move {
+        tokio::time::sleep(Duration::from_millis(1_500)).await;
+        drop(lock);
+    });
+    let told = conversation.ask(question("hi")).await;
+    assert_eq!(told.outcome(), "at once");
+    assert!(told.real_time < Duration::from_millis(1_400), "{:?}", told.real_time);
+    holder.await.expect("released");
+    assert_eq!(statuses(&stage, "deepseek")[0].1, json!("exhausted"), "the note was taken all the same");
+}
+
+/// A fallback has its own cap and its own effort.
+#[tokio::test]
+async fn a_fallback_does_not_inherit_the_settings_of_the_first_model() {
+    let (first, second) = (ModelServer::start(Move::status(404)).await, ModelServer::start(Move::say("hello")).await);
+    let stage = Stage::new(json!({
+        "model": {"provider": "custom:first", "default": "model-1", "max_tokens": 77},
+        "providers": {
+            "first": {"base_url": first.base_url(), "api_key": "first-key"},
+            "second": {"base_url": second.base_url(), "api_key": "second-key"},
+        },
+        "fallback_providers": [{"provider": "custom:second", "model": "model-2"}],
+        "agent": {"reasoning_overrides": {"model-1": "high"}},
+    }));
+    assert_eq!(stage.ask(question("hi")).await.outcome(), "hello");
+    let sent = |server: &ModelServer| {
+        let requests = server.model_requests();
+        let body = requests[0].json();
+        (body["max_tokens"].clone(), body["reasoning_effort"].clone())
+    };
+    assert_eq!(sent(&first), (json!(77), json!("high")));
+    assert_eq!(sent(&second), (Value::Null, Value::Null), "no cap and no effort of its own");
+}
+
+/// A side job that is switched off asks nobody.
+#[tokio::test]
+async fn a_side_job_can_be_switched_off() {
+    let main = ModelServer::start(Vec::new()).await;
+    let config = json!({
+        "model": {"provider": "custom:main", "default": "big"},
+        "providers": {"main": {"base_url": main.base_url(), "api_key": "main-key-1"}},
+        "auxiliary": {"title_generation": {"enabled": false}},
+    });
+    let company = Stage::new(config).company().await;
+    let runtime = company.knowledge.resolve(&Ask::default()).expect("a runtime");
+    let refused = company.auxiliary().ask("title_generation", question("name it"), &runtime, &Stop::new()).await;
+    assert_eq!(refused.expect_err("switched off").kind, FaultKind::NotConfigured);
+    main.finish();
 }
 
 #[tokio::test]
@@ -308,7 +414,9 @@ async fn a_side_job_rotates_within_its_own_pool() {
         .auth(&deepseek_pool(&[row("one", "sk-ds-1111", 0, 0), row("two", "sk-ds-2222", 1, 0)]));
     let company = stage.company().await;
     let runtime = company.knowledge.resolve(&Ask::default()).expect("a runtime");
-    let reply = company.auxiliary().ask("title_generation", question("name it"), &runtime, &Stop::new()).await;
+    let auxiliary = company.auxiliary();
+    let reply = auxiliary.ask("title_generation", question("name it"), &runtime, &Stop::new()).await;
+    auxiliary.settled().await;
     assert_eq!(reply.map(|reply| reply.text()), Ok("a title".to_owned()));
     assert_eq!(keys(&side), ["sk-ds-1111", "sk-ds-2222"]);
     assert_eq!(statuses(&stage, "deepseek")[0].1, json!("exhausted"));

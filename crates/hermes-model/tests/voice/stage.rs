@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 use hermes_core::ask::{Line, Manner, Ports, ask};
 use hermes_core::clock::{Clock, RealClock};
 use hermes_core::stop::Stop;
-use hermes_model::auth::{AuthContext, AuthPaths, Endpoints, Logins};
+use hermes_model::auth::{AuthContext, AuthPaths, Endpoints, Logins, Source};
 use hermes_model::auxiliary::Auxiliary;
 use hermes_model::board::{Board, Knowledge};
 use hermes_model::http::{HttpOptions, HttpTransport};
@@ -141,7 +141,12 @@ impl Stage {
         assert_eq!(oddities, [], "the settings of a test are understood");
         let logins = Logins::load(&paths, &self.endpoints, github.clone()).await;
         assert_eq!(logins.warnings(), [], "the files of a test can be read");
-        let auth = AuthContext::new(paths, self.endpoints.clone(), self.transport.clone(), self.clock.clone(), github);
+        // The variables count too, as in the program itself.
+        let variables = self.env.iter().filter(|(name, _)| name.ends_with("GITHUB_TOKEN") || name == "GH_TOKEN");
+        let variables = variables.filter_map(|(name, text)| Some((Source::Env(name.clone()), Secret::usable(text)?)));
+        let tokens = github.map(|token| (Source::GhCli, token)).into_iter().chain(variables).collect();
+        let (transport, clock) = (self.transport.clone(), self.clock.clone());
+        let auth = AuthContext::new(paths, self.endpoints.clone(), transport, clock, tokens);
         let now = Timestamp::try_from(self.clock.now()).expect("a time");
         let env = Env::new([], self.env.clone());
         let knowledge = Knowledge::new(config, env, logins, folder.to_owned(), now, self.seed);
@@ -239,8 +244,10 @@ impl Conversation {
         let (begun, begun_virtually) = (Instant::now(), clock.elapsed());
         let result = ask(request, &mut self.line, self.manner, &ports, stop).await;
         let virtual_time = clock.elapsed() - begun_virtually;
+        let real_time = begun.elapsed();
+        self.board.settled().await;
         let events = std::mem::take(&mut *events.lock().unwrap());
-        Told { result, events, virtual_time, real_time: begun.elapsed() }
+        Told { result, events, virtual_time, real_time }
     }
 }
 

@@ -36,8 +36,9 @@ impl Offer {
         let vouched = vouched(app, who);
         // Any name will do: only the address and the key count here.
         let ask = who.ask(vouched.first().map_or("any", String::as_str), base_url, &app.knowledge.config);
-        let asking = watch(console, |_| format!("asking {} for its models", who.label), listed(app, ask));
-        Ok(match asking.await? {
+        let asked = watch(console, |_| format!("asking {} for its models", who.label), listed(app, ask)).await;
+        console.settle(app).await;
+        Ok(match asked? {
             Ok(live) if !live.is_empty() => Self { models: ordered(live, &vouched), vouched, problem: None },
             Ok(_) => Self::built_in(who, vouched, "it lists no models".into()),
             Err(fault) => Self::built_in(who, vouched, fault.message),

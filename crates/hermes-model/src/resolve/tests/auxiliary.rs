@@ -4,25 +4,24 @@ use super::*;
 use serde_json::json;
 use std::time::Duration;
 
-/// Where a place of the route leads: why it is there, the provider and model, or why it is passed over.
-type Place = (Via, Result<(String, String), String>);
+/// Where a place of the route leads: the provider and model, or why it is passed over.
+type Place = Result<(String, String), String>;
 
 fn places(machine: &Machine, task: &str) -> Vec<Place> {
     let main = machine.resolve(&Ask::default()).expect("the conversation has a model");
     let describe = |runtime: Runtime| (runtime.name, runtime.model);
     route(task, &main, &machine.known())
         .into_iter()
-        .map(|place| (place.via, place.runtime.map(describe).map_err(|skip| skip.to_string())))
+        .map(|place| place.runtime.map(describe).map_err(|skip| skip.to_string()))
         .collect()
 }
 
-fn works(via: Via, provider: &str, model: &str) -> Place {
-    (via, Ok((provider.to_owned(), model.to_owned())))
+fn works(provider: &str, model: &str) -> Place {
+    Ok((provider.to_owned(), model.to_owned()))
 }
 
-fn usable(machine: &Machine, task: &str) -> Vec<(Via, String, String)> {
-    let list = places(machine, task);
-    list.into_iter().filter_map(|(via, place)| place.ok().map(|(name, model)| (via, name, model))).collect()
+fn usable(machine: &Machine, task: &str) -> Vec<(String, String)> {
+    places(machine, task).into_iter().filter_map(Result::ok).collect()
 }
 
 #[test]
@@ -42,12 +41,12 @@ fn a_job_nobody_configured_starts_with_the_conversation() {
         ],
     );
     let expected = [
-        works(Via::Main, "deepseek", "deepseek-v4-pro"),
-        works(Via::TaskChain, "zai", "glm-4.7"),
-        works(Via::MainChain, "anthropic", "claude-sonnet-4-6"),
-        works(Via::Discovery, "openrouter", "google/gemini-3-flash-preview"),
-        (Via::Discovery, Err("Nous Portal needs a login. Type `hermes auth add nous`".into())),
-        works(Via::Discovery, "deepseek", "deepseek-chat"),
+        works("deepseek", "deepseek-v4-pro"),
+        works("zai", "glm-4.7"),
+        works("anthropic", "claude-sonnet-4-6"),
+        works("openrouter", "google/gemini-3-flash-preview"),
+        Err("Nous Portal needs a login. Type `hermes auth add nous`".into()),
+        works("deepseek", "deepseek-chat"),
     ];
     assert_eq!(places(&machine, "web_extract"), expected);
 
@@ -68,9 +67,9 @@ fn a_configured_job_goes_where_it_is_sent_then_home() {
     });
     let machine = Machine::with(&settings, &[("ANTHROPIC_API_KEY", "sk-ant-api-1"), ("OPENROUTER_API_KEY", "sk-or-1")]);
     let list = places(&machine, "compression");
-    assert_eq!(list[0], works(Via::Task, "openrouter", "google/gemini-3-flash-preview"));
-    assert!(matches!(&list[1], (Via::TaskChain, Err(reason)) if reason.contains("DEEPSEEK_API_KEY")), "{list:?}");
-    assert_eq!(list[2], works(Via::Main, "anthropic", "claude-sonnet-4-6"));
+    assert_eq!(list[0], works("openrouter", "google/gemini-3-flash-preview"));
+    assert!(matches!(&list[1], Err(reason) if reason.contains("DEEPSEEK_API_KEY")), "{list:?}");
+    assert_eq!(list[2], works("anthropic", "claude-sonnet-4-6"));
     assert_eq!(list.len(), 3);
 
     let main = machine.resolve(&Ask::default()).expect("resolves");
@@ -85,22 +84,30 @@ fn images_go_to_someone_who_sees() {
     let keys = &[("DEEPSEEK_API_KEY", "ds-key"), ("OPENROUTER_API_KEY", "sk-or-1"), ("GLM_API_KEY", "glm-key")];
     let blind = Machine::with(&json!({"model": {"provider": "deepseek", "default": "deepseek-chat"}}), keys);
     let list = places(&blind, "vision");
-    assert_eq!(list[0], (Via::Main, Err("deepseek-chat cannot see images".into())));
-    assert_eq!(list[1], works(Via::Discovery, "openrouter", "google/gemini-3-flash-preview"));
+    assert_eq!(list[0], Err("deepseek-chat cannot see images".into()));
+    assert_eq!(list[1], works("openrouter", "google/gemini-3-flash-preview"));
 
     let own_eyes = Machine::with(&json!({"model": {"provider": "zai", "default": "glm-5.2"}}), keys);
-    assert_eq!(places(&own_eyes, "vision")[0], works(Via::Main, "zai", "glm-5v-turbo"));
+    assert_eq!(places(&own_eyes, "vision")[0], works("zai", "glm-5v-turbo"));
 
     let stated = json!({"model": {"provider": "deepseek", "default": "deepseek-chat", "supports_vision": true}});
-    assert_eq!(places(&Machine::with(&stated, keys), "vision")[0], works(Via::Main, "deepseek", "deepseek-chat"));
+    assert_eq!(places(&Machine::with(&stated, keys), "vision")[0], works("deepseek", "deepseek-chat"));
 
     let broken = json!({
         "model": {"provider": "openrouter", "default": "anthropic/claude-sonnet-4.6"},
         "auxiliary": {"vision": {"provider": "nous"}},
     });
     let list = places(&Machine::with(&broken, keys), "vision");
-    assert!(list[0].1.is_err());
-    assert_eq!(list[1], works(Via::Main, "openrouter", "anthropic/claude-sonnet-4.6"));
+    assert!(list[0].is_err());
+    assert_eq!(list[1], works("openrouter", "anthropic/claude-sonnet-4.6"));
+}
+
+/// Every provider on the list of those who see has a model that does.
+#[test]
+fn whoever_is_asked_to_look_can_see() {
+    let keys = &[("DEEPSEEK_API_KEY", "ds-key"), ("DEEPINFRA_API_KEY", "di-key")];
+    let blind = Machine::with(&json!({"model": {"provider": "deepseek", "default": "deepseek-chat"}}), keys);
+    assert_eq!(usable(&blind, "vision"), [("deepinfra".to_owned(), "google/gemma-3-27b-it".to_owned())]);
 }
 
 #[test]
@@ -111,9 +118,9 @@ fn main_means_the_conversation_with_the_jobs_model() {
         "auxiliary": {"title_generation": {"provider": "main", "model": "small"}, "approval": {"model": "small"}},
     });
     let machine = Machine::with(&settings, &[]);
-    let through_proxy = |via| vec![(via, "custom:my-proxy".to_owned(), "small".to_owned())];
-    assert_eq!(usable(&machine, "title_generation"), through_proxy(Via::Task));
-    assert_eq!(usable(&machine, "approval"), through_proxy(Via::Main));
+    let through_proxy = [("custom:my-proxy".to_owned(), "small".to_owned())];
+    assert_eq!(usable(&machine, "title_generation"), through_proxy);
+    assert_eq!(usable(&machine, "approval"), through_proxy);
 }
 
 #[test]
@@ -141,5 +148,5 @@ fn a_summariser_must_read_enough() {
     });
     let list = places(&Machine::with(&settings, &[]), "compression");
     let reason = "m reads 8192 tokens, too few to summarise a conversation";
-    assert_eq!(list[0], (Via::Main, Err(reason.into())));
+    assert_eq!(list[0], Err(reason.into()));
 }

@@ -111,15 +111,26 @@ proptest! {
         }
     }
 
-    /// A pairing by the person opens exactly that origin to exactly that vendor's key.
+    /// A pairing by the person opens exactly that origin to exactly that vendor's keys and logins, and to no Claude
+    /// subscription unless it is on this machine.
     #[test]
     fn a_pairing_opens_one_origin_to_one_vendor(
         row in select(PROVIDERS.iter().filter(|row| !row.key_env.is_empty()).collect::<Vec<_>>()),
-        proxy in select(vec!["https://proxy.corp/anthropic", "http://10.0.0.7:4000/anthropic"]),
+        proxy in select(vec![
+            "https://proxy.corp/anthropic",
+            "https://api.z.ai/api/anthropic",
+            "http://10.0.0.7:4000/anthropic",
+            "http://127.0.0.1:4000/anthropic",
+        ]),
         by_variable in any::<bool>(),
+        keys in any::<bool>(),
     ) {
         prop_assume!(!by_variable || !row.base_env.is_empty());
-        let mut variables = all_keys();
+        let url = Url::parse(proxy).expect("a URL");
+        // Another vendor's home in the settings is taken for a leftover; in the variable it is meant.
+        prop_assume!(by_variable || !proxy.contains("z.ai"));
+        prop_assume!(!endpoint::is_home(row, &url));
+        let mut variables = if keys { all_keys() } else { Vec::new() };
         let settings = if by_variable {
             variables.push((row.base_env[0].to_owned(), proxy.to_owned()));
             json!({"model": {"provider": row.id, "default": "m"}})
@@ -128,14 +139,44 @@ proptest! {
         };
         let (config, _) = ModelConfig::parse(&settings);
         let env = Env::new([], variables);
-        let stored = Stored::default();
-        let runtime = resolve(&Ask::default(), &Known { config: &config, env: &env, stored: &stored }).expect(row.id);
-        prop_assert_eq!(Origin::of(&runtime.base_url), Origin::of(&Url::parse(proxy).expect("a URL")));
+        let stored = Stored { rows: vec![login(row.id, "device_code", &format!("login-of-{}", row.id), None)], ..Stored::default() };
+        let outcome = resolve(&Ask::default(), &Known { config: &config, env: &env, stored: &stored });
+        if row.id == "anthropic" && !keys && !endpoint::is_loopback(&url) {
+            prop_assert_eq!(outcome.err().map(|error| error.code()), Some("missing_api_key"));
+            return Ok(());
+        }
+        let runtime = outcome.expect(row.id);
+        prop_assert_eq!(Origin::of(&runtime.base_url), Origin::of(&url));
         if let Some(key) = shown_key(&runtime) {
-            let variable = key.strip_prefix("key-of-").expect("all keys are of the environment");
-            prop_assert!(row.key_env.contains(&variable), "{} sent {variable}", row.id);
+            let own = match key.strip_prefix("key-of-") {
+                Some(variable) => row.key_env.contains(&variable),
+                None => key == format!("login-of-{}", row.id),
+            };
+            prop_assert!(own, "{} sent {key}", row.id);
         }
     }
+}
+
+/// The token of a Claude subscription stays with Anthropic, wherever it was found.
+#[test]
+fn a_subscription_is_not_shown_to_a_paired_stranger() {
+    let stranger = ("ANTHROPIC_BASE_URL", "https://api.z.ai/api/anthropic");
+    let code = |machine: &Machine| {
+        machine.resolve(&ask("anthropic", "m")).map(|runtime| key_of(&runtime)).map_err(|error| error.code())
+    };
+    let stored = |variables: &[(&str, &str)]| {
+        let token = login("anthropic", "claude_code", "sk-ant-oat-file", Some(Renewal::ClaudeCode));
+        Machine::with(&json!({}), variables).login(token)
+    };
+    assert_eq!(code(&stored(&[stranger])), Err("missing_api_key"));
+    for variable in ["ANTHROPIC_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"] {
+        let machine = Machine::with(&json!({}), &[stranger, (variable, "sk-ant-oat-copied")]);
+        assert_eq!(code(&machine), Err("missing_api_key"), "{variable}");
+    }
+    let own_key = stored(&[stranger, ("ANTHROPIC_API_KEY", "key-for-zai")]);
+    assert_eq!(code(&own_key), Ok(Some("key-for-zai".into())));
+    let at_home = stored(&[("ANTHROPIC_BASE_URL", "http://127.0.0.1:9/anthropic")]);
+    assert_eq!(code(&at_home), Ok(Some("sk-ant-oat-file".into())));
 }
 
 #[test]
@@ -169,7 +210,8 @@ fn configured_headers_and_keys_go_to_their_endpoint_only() {
     }}});
     let machine = Machine::with(&settings, &[]);
     let at_home = machine.resolve(&ask("p", "")).expect("resolves");
-    let (name, value) = &at_home.headers[0];
+    let endpoint = crate::voice::Endpoint::of(&at_home);
+    let (name, value) = &endpoint.headers[0];
     assert_eq!((name.as_str(), value.for_url(&at_home.base_url)), ("X-Tenant", Ok("1")));
     assert!(value.for_url(&Url::parse("https://evil.test").expect("a URL")).is_err());
     assert_eq!(key_of(&at_home).as_deref(), Some("p-key-1"));
@@ -225,8 +267,35 @@ fn rotating_is_resolving_again() {
     assert_eq!(key(&avoiding(&[])), Ok(Some("sk-or-1".into())));
     assert_eq!(key(&avoiding(&["env:OPENROUTER_API_KEY"])), Ok(Some("sk-or-2".into())));
     assert_eq!(key(&avoiding(&ids)).map_err(|error| error.code()), Err("credentials_exhausted"));
-    let picked = Ask { pick: Some("openrouter-manual".into()), ..ask("openrouter", "") };
-    assert_eq!(key(&picked), Ok(Some("sk-or-2".into())));
+}
+
+/// A key that rests is there: the person hears that it rests, not that it is missing.
+#[test]
+fn a_resting_key_is_not_a_missing_one() {
+    let resting = StoredCredential { is_resting: true, ..login("deepseek", "manual", "ds-key-1", None) };
+    let mut machine = Machine::with(&json!({}), &[]).login(resting);
+    machine.stored.active_provider = Some("deepseek".into());
+    let code = |asked: &Ask| machine.resolve(asked).map(|runtime| runtime.name).map_err(|error| error.code());
+    assert_eq!(code(&ask("deepseek", "")), Err("credentials_exhausted"));
+    assert_eq!(code(&Ask::default()), Err("credentials_exhausted"), "the person is still logged in");
+}
+
+/// A token for GitHub at large buys Copilot sessions, behind logins made for Copilot; it is never shown itself.
+#[test]
+fn github_tokens_are_exchanged_and_stand_behind_stored_logins() {
+    let variables =
+        [("COPILOT_GITHUB_TOKEN", "gho_meant"), ("GH_TOKEN", "gho_general"), ("GITHUB_TOKEN", "github_pat_1")];
+    let stored = StoredCredential { login: Login::ApiKey, ..login("copilot", "manual", "gho_stored", None) };
+    let machine = Machine::with(&json!({}), &variables).login(stored);
+    let listed = candidates(&ask("copilot", "gpt-4.1"), &machine.known()).expect("listed");
+    let brief: Vec<_> = listed.iter().map(|one| (one.id.as_str(), one.renewal.is_some())).collect();
+    let expected = [
+        ("env:COPILOT_GITHUB_TOKEN", true),
+        ("copilot-manual", false),
+        ("env:GH_TOKEN", true),
+        ("env:GITHUB_TOKEN", true),
+    ];
+    assert_eq!(brief, expected);
 }
 
 #[test]

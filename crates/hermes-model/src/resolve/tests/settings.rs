@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::auth::Renewal;
+use crate::transport::Tls;
 use serde_json::json;
 use std::time::Duration;
 
@@ -45,7 +46,7 @@ fn wrong_types_are_named_and_left_out() {
         "auxiliary": {"vision": "gpt", "transient_retries": 99},
         "credential_pool_strategies": {"openrouter": "best"},
         "provider_routing": {"sort": "fastest", "only": ["a"], "order": "b"},
-        "agent": {"reasoning_effort": "enormous", "api_max_retries": -1},
+        "agent": {"reasoning_effort": "enormous"},
     });
     let mut keys = warned(&settings);
     keys.sort();
@@ -64,7 +65,6 @@ fn wrong_types_are_named_and_left_out() {
         "provider_routing.sort",
         "provider_routing.order",
         "agent.reasoning_effort",
-        "agent.api_max_retries",
     ];
     expected.sort_unstable();
     assert_eq!(keys, expected);
@@ -236,23 +236,37 @@ fn a_login_that_is_passed_over_is_mentioned() {
     assert_eq!((runtime.name.as_str(), key_of(&runtime).as_deref()), ("nous", Some("eyJ-nous")));
 }
 
+/// The effort belongs to the model: one that steps in has its own.
 #[test]
-fn a_probed_endpoint_serves_the_key_it_was_found_with() {
-    let found = |url: &str, key: &str| DetectedEndpoint {
-        provider: "zai".into(),
-        base_url: Url::parse(url).expect(url),
-        key_hash: format!("{}0000", secret(key).fingerprint()),
-    };
-    let base_url = |place: DetectedEndpoint| {
-        let mut machine = Machine::with(&json!({}), &[("GLM_API_KEY", "glm-key")]);
-        machine.stored.detected = vec![place];
-        machine.resolve(&ask("zai", "")).expect("resolves").base_url.to_string()
-    };
-    let coding = "https://api.z.ai/api/coding/paas/v4";
-    let usual = "https://api.z.ai/api/paas/v4";
-    assert_eq!(base_url(found(coding, "glm-key")), coding);
-    assert_eq!(base_url(found(coding, "another-key")), usual);
-    assert_eq!(base_url(found("https://evil.test/v4", "glm-key")), usual);
+fn each_model_has_its_own_effort() {
+    use hermes_types::{Effort, Reasoning};
+    let settings = json!({"agent": {"reasoning_effort": "high", "reasoning_overrides": {"deepseek-chat": "low"}}});
+    let machine = Machine::with(&settings, &[("DEEPSEEK_API_KEY", "ds-key"), ("OPENROUTER_API_KEY", "sk-or-1")]);
+    let effort = |provider: &str, model: &str| machine.resolve(&ask(provider, model)).expect("resolves").reasoning;
+    assert_eq!(effort("deepseek", "deepseek-chat"), Some(Reasoning::Effort(Effort::Low)));
+    assert_eq!(effort("openrouter", "a/b"), Some(Reasoning::Effort(Effort::High)));
+    let other =
+        machine.resolve(&ask("openrouter", "a/b")).expect("resolves").with_model("deepseek-chat", &machine.known());
+    assert_eq!(other.reasoning, Some(Reasoning::Effort(Effort::Low)));
+}
+
+/// Settings about trust reach the runtime of their own endpoint; what has no effect says so.
+#[test]
+fn settings_without_effect_are_named_and_trust_is_honoured() {
+    let settings = json!({"providers": {
+        "mine": {"base_url": "https://mine.test/v1", "model": "m", "ssl_ca_cert": "/etc/mine.pem", "ssl_verify": true,
+                 "rate_limit_delay": 2, "discover_models": false},
+        "loose": {"base_url": "https://loose.test/v1", "model": "m", "ssl_verify": false, "discover_models": true},
+    }});
+    let expected = ["providers.mine.rate_limit_delay", "providers.mine.discover_models", "providers.loose.ssl_verify"];
+    assert_eq!(warned(&settings), expected);
+    let machine = Machine::with(&settings, &[]);
+    let tls = |asked: &Ask| machine.resolve(asked).expect("resolves").tls;
+    let trusted = Tls { ca_file: Some("/etc/mine.pem".into()), unverified: false };
+    assert_eq!(tls(&ask("mine", "")), trusted);
+    assert_eq!(tls(&ask("loose", "")), Tls { ca_file: None, unverified: true });
+    let elsewhere = Ask { base_url: Some("https://other.test/v1".into()), ..ask("loose", "") };
+    assert_eq!(tls(&elsewhere), Tls::default());
 }
 
 #[test]

@@ -232,6 +232,7 @@ const PHRASES: &[(&[u16], FaultKind, &[&str])] = &[
     (REFUSAL, K::Refused(Concession::ReasoningEffort), &["budget_tokens"]),
     (REFUSAL, K::Refused(Concession::Signatures), &["thinking", "signature"]),
     (REFUSAL, K::Refused(Concession::Signatures), &["thinking", "cannot be modified"]),
+    (REFUSAL, K::Refused(Concession::Signatures), &["thinking is disabled", "cannot contain"]),
     (REFUSAL, K::Refused(Concession::Signatures), &["thought signature", "not valid"]),
     (REFUSAL, K::Refused(Concession::Signatures), &["corrupted thought signature"]),
     (REFUSAL, K::Refused(Concession::EncryptedReasoning), &["encrypted content", "could not be"]),

@@ -3,8 +3,8 @@
 use serde_json::Value;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Longer than this nobody waits for one answer.
-const LONGEST_WAIT: Duration = Duration::from_secs(600);
+/// Quotas come back within a month; a later promise is a mistake.
+const LONGEST_WAIT: Duration = Duration::from_secs(31 * 24 * 3600);
 const DEEPEST: usize = 8;
 
 /// A wait as it was said: a span, or a point in time.
@@ -196,12 +196,12 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn headers(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
-        pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
-    }
-
     fn retry_after(headers: &[(String, String)], now: SystemTime) -> Option<Duration> {
         in_headers(headers)?.from(Some(now))
+    }
+
+    fn headers(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+        pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
     }
 
     #[test]
@@ -213,7 +213,7 @@ mod tests {
             (&[("Retry-After", "0.5")], Some(0.5)),
             (&[("retry-after", "Sun, 06 Nov 1994 08:50:07 GMT")], Some(30.0)),
             (&[("retry-after", "Sun, 06 Nov 1994 08:40:00 GMT")], Some(0.0)),
-            (&[("retry-after", "86400")], Some(600.0)),
+            (&[("retry-after", "86400")], Some(86400.0)),
             (&[("retry-after", "-5")], None),
             (&[("retry-after", "soon")], None),
             (&[("retry-after-ms", "1500"), ("retry-after", "9")], Some(1.5)),
@@ -227,7 +227,7 @@ mod tests {
                 ],
                 Some(3.0),
             ),
-            (&[("x-ratelimit-reset", "784111807")], Some(600.0)),
+            (&[("x-ratelimit-reset", "784111807")], Some(31.0 * 86400.0)),
             (&[("anthropic-ratelimit-requests-reset", "1994-11-06T08:50:37Z")], Some(60.0)),
             (&[("x-ratelimit-limit", "5")], None),
             (&[("retry-after", "NaN")], None),

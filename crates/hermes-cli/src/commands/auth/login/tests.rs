@@ -35,7 +35,7 @@ impl Stage {
         };
         let home = tempfile::tempdir().expect("a home");
         let transport = Arc::new(HttpTransport::new(HttpOptions { ca_bundle: None }));
-        let cx = AuthContext::new(AuthPaths::root(home.path()), endpoints, transport, Arc::new(clock), None);
+        let cx = AuthContext::new(AuthPaths::root(home.path()), endpoints, transport, Arc::new(clock), Vec::new());
         Self { oauth, cx, home }
     }
 
