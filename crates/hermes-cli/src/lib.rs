@@ -3,6 +3,7 @@
 pub mod app;
 pub mod args;
 pub mod commands;
+mod log;
 pub mod output;
 pub mod settings;
 

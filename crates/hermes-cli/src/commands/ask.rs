@@ -6,6 +6,7 @@ use crate::app::App;
 use crate::args::{Asking, OutputFormat};
 use crate::commands::waiting::stop_on_signal;
 use crate::commands::{Exit, Trouble};
+use crate::log;
 use crate::output::{Aside, Screen, Show, Turn};
 use hermes_core::ask::{Line, Manner, Ports, ask};
 use hermes_core::ports::{Listener, Switchboard};
@@ -122,6 +123,7 @@ async fn prepare(
     let Asking { provider, model, image, .. } = &question.asking;
     let message = input::message(&question.prompt, image, screen).await?;
     let app = App::load(profile, provider.as_deref()).await?;
+    log::start(&app.home, &app.settings, session.as_str());
     for warning in &app.warnings {
         screen.remark(warning);
     }
