@@ -113,13 +113,14 @@ impl Board {
 
     /// The first place with a credential that is good now, for questions beside the conversation: which models are there?
     pub async fn first_endpoint(&self) -> Result<Endpoint, Fault> {
-        let ask = self.places.first().map(|place| with(place, |place| place.ask.clone())).unwrap_or_default();
-        let runtime = self.knowledge.resolve(&ask).map_err(|error| not_configured(&error))?;
+        let nobody = || Fault::new(FaultKind::NotConfigured, "there is nobody to ask");
+        let place = self.places.first().ok_or_else(nobody)?;
+        let runtime = self.knowledge.resolve(&self.ask(place)).map_err(|error| not_configured(&error))?;
         if runtime.provider.auth == AuthKind::ExternalProcess {
             let message = format!("{} is a program of its own and lists no models", runtime.label);
             return Err(Fault::new(FaultKind::NotConfigured, message));
         }
-        let runtime = self.preflight(runtime).await?;
+        let runtime = self.working(place, Some(runtime), Vec::new()).await?;
         Ok(self.endpoint(&runtime))
     }
 
@@ -136,32 +137,33 @@ impl Board {
         if runtime.provider.auth == AuthKind::ExternalProcess {
             return self.external(&runtime).map(Some);
         }
-        self.start_with(place, Some(runtime), Vec::new()).await.map(Some)
+        let runtime = self.working(place, Some(runtime), Vec::new()).await?;
+        Ok(Some(self.take(place, runtime)))
     }
 
     async fn keep_place(&self, at: usize) -> Result<Option<Arc<dyn Model>>, Fault> {
         let Some(place) = self.places.get(at) else { return Ok(None) };
-        match with(place, |place| place.runtime.clone()).filter(|runtime| self.is_due(runtime)) {
-            Some(runtime) => self.start_with(place, Some(runtime), Vec::new()).await.map(Some),
-            None => Ok(None),
-        }
+        let in_use = with(place, |place| place.runtime.clone());
+        let Some(due) = in_use.filter(|runtime| self.is_due(runtime)) else { return Ok(None) };
+        let runtime = self.working(place, Some(due), Vec::new()).await?;
+        Ok(Some(self.take(place, runtime)))
     }
 
     /// The first credential that is good now: that of `next`, else the others of its pool. Only once another has taken
     /// over do those that failed rest; a credential without a successor is better than none. When nothing works, the
     /// first reason is the one worth reporting.
-    async fn start_with(
+    async fn working(
         &self,
         place: &Mutex<Place>,
         mut next: Option<Runtime>,
         mut failed: Vec<Failed>,
-    ) -> Result<Arc<dyn Model>, Fault> {
+    ) -> Result<Runtime, Fault> {
         // Each round avoids one credential more, so this ends.
         while let Some(runtime) = next.take().or_else(|| self.successor(place, &failed)) {
             match self.preflight(runtime.clone()).await {
                 Ok(ready) => {
                     failed.iter().for_each(|failed| self.rest(place, failed));
-                    return Ok(self.take(place, ready));
+                    return Ok(ready);
                 }
                 Err(fault) => failed.push(Failed { runtime, fault }),
             }
@@ -178,12 +180,14 @@ impl Board {
         sibling(&failed.last()?.runtime, self.knowledge.resolve(&ask).ok()?, is_settled)
     }
 
-    /// What is asked for at a place, less the credentials that rest.
+    /// What is asked for at a place, less the credentials that rest and with those whose rest is over by now.
     fn ask(&self, place: &Mutex<Place>) -> Ask {
         let now = self.now();
+        let over = |row: &&StoredCredential| row.rests_until.is_some_and(|until| until <= now);
+        let rested = self.knowledge.stored.rows.iter().filter(over).map(|row| row.id.clone()).collect();
         with(place, |place| {
             place.resting.retain(|_, until| *until > now);
-            Ask { avoid: place.resting.keys().cloned().collect(), ..place.ask.clone() }
+            Ask { avoid: place.resting.keys().cloned().collect(), rested, ..place.ask.clone() }
         })
     }
 
@@ -239,7 +243,8 @@ impl Board {
         let place = self.places.get(at)?;
         let runtime = with(place, |place| place.runtime.clone())?;
         let failed = vec![Failed { runtime, fault: fault.clone() }];
-        self.start_with(place, None, failed).await.ok()
+        let next = self.working(place, None, failed).await.ok()?;
+        Some(self.take(place, next))
     }
 
     /// A credential rests: here at once, for other processes as soon as it is written down.
@@ -262,17 +267,17 @@ impl Board {
         let Some(place) = self.places.get(at) else { return };
         let Some(runtime) = with(place, |place| place.runtime.clone()) else { return };
         let Some(row) = self.row_of(&runtime) else { return };
-        // Nothing is held against a row that was well when we began and did not rest since.
-        let known_well = with(place, |place| {
+        // Something is held against a row that rested since, or had rested when we began.
+        let blamed = with(place, |place| {
             let rested = place.rested.remove(row.id());
             let first = place.well.insert(row.id().to_owned());
-            !(rested || first && row.has_verdict())
+            rested || (first && row.has_verdict())
         });
         let (auth, provider) = (self.auth.clone(), runtime.name.clone());
         let strategy = self.knowledge.config.strategies.get(&runtime.name).copied().unwrap_or_default();
         if matches!(strategy, Strategy::RoundRobin | Strategy::LeastUsed) {
             self.notes.take(async move { auth.store().count_use(&*auth.clock, &provider, &row, strategy).await });
-        } else if !known_well {
+        } else if blamed {
             self.notes.take(async move { auth.store().clear_row(&*auth.clock, &provider, row.id()).await });
         }
     }
@@ -383,15 +388,17 @@ fn stored(config: &ModelConfig, logins: &Logins, now: Timestamp, seed: u64) -> S
         let strategy = config.strategies.get(&provider).copied().unwrap_or_default();
         let mut left = logins.pool(&provider, Vec::new());
         while let Some(next) = pool::choose(&left, strategy, now, seed) {
-            rows.extend(stored_row(&provider, &left.remove(next), false, logins));
+            rows.extend(stored_row(&provider, &left.remove(next), None, logins));
         }
-        let resting = left.iter().filter(|row| matches!(row.standing(now), Standing::Resting { .. }));
-        rows.extend(resting.filter_map(|row| stored_row(&provider, row, true, logins)));
+        rows.extend(left.iter().filter_map(|row| match row.standing(now) {
+            Standing::Resting { until } => stored_row(&provider, row, Some(until), logins),
+            Standing::Ready | Standing::Dead { .. } => None,
+        }));
     }
     Stored { rows, active_provider: logins.active_provider().map(str::to_owned) }
 }
 
-fn stored_row(provider: &str, row: &Row, is_resting: bool, logins: &Logins) -> Option<StoredCredential> {
+fn stored_row(provider: &str, row: &Row, rests_until: Option<Timestamp>, logins: &Logins) -> Option<StoredCredential> {
     Some(StoredCredential {
         id: row.id().to_owned(),
         provider: provider.to_owned(),
@@ -402,7 +409,7 @@ fn stored_row(provider: &str, row: &Row, is_resting: bool, logins: &Logins) -> O
         base_url: row.base_url().and_then(|url| url.parse().ok()),
         renewal: logins.renewal(provider, row),
         account: Some(row).filter(|_| provider == CODEX).and_then(|row| codex_account(row, logins)),
-        is_resting,
+        rests_until,
     })
 }
 

@@ -3,7 +3,7 @@
 use crate::provider::Provider;
 use crate::transport::{Call, Transport};
 use crate::voice::Endpoint;
-use crate::wire::{ApiMode, AuthHeader, fault};
+use crate::wire::{ApiMode, AuthHeader, anthropic, fault};
 use futures_util::future::{Either, join_all, select};
 use hermes_core::clock::Clock;
 use hermes_types::{Fault, FaultKind};
@@ -47,14 +47,16 @@ pub async fn list_models(
     };
     let mut call = Call::get(endpoint.target.join(path));
     call.secret_headers.clone_from(&endpoint.headers);
-    let header = match endpoint.mode {
-        ApiMode::AnthropicMessages if endpoint.target.login == crate::wire::Login::ApiKey => AuthHeader::XApiKey,
-        _ => AuthHeader::Bearer,
+    call.tls.clone_from(&endpoint.tls);
+    // The same introduction as with a question: some endpoints look at nothing else.
+    let (header, headers) = match endpoint.mode {
+        ApiMode::AnthropicMessages => anthropic::introduction(&endpoint.target),
+        ApiMode::ChatCompletions | ApiMode::CodexResponses => (AuthHeader::Bearer, endpoint.target.vendor_headers()),
     };
+    call.headers.extend(headers.into_iter().map(|(name, value)| (name.to_owned(), value)));
     if endpoint.mode == ApiMode::AnthropicMessages {
         // Anthropic hands out twenty at a time unless asked for more.
         call.url.query_pairs_mut().append_pair("limit", "1000");
-        call.headers.push(("anthropic-version".into(), "2023-06-01".into()));
     }
     call.credential = endpoint.credential.clone().map(|secret| (header, secret));
     let body = fetch(call, transport, clock, LIST_TIMEOUT).await?;
@@ -145,7 +147,14 @@ fn is_offered(entry: &Value, provider: &Provider) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::resolve::{Ask, Env, Known, ModelConfig, Stored, resolve};
+    use crate::transport::Answer;
+    use futures_util::StreamExt;
+    use futures_util::future::BoxFuture;
+    use hermes_core::clock::RealClock;
+    use hermes_types::Request;
     use serde_json::json;
+    use std::sync::Mutex;
 
     fn ids(body: &Value, provider: &str) -> Vec<String> {
         let provider = Provider::find(provider).expect("a row of the table");
@@ -162,6 +171,42 @@ mod tests {
         ]});
         assert_eq!(ids(&body, "ai-gateway"), ["openai/gpt-5"]);
         assert_eq!(ids(&body, "custom").len(), 4);
+    }
+
+    /// Notes how a listing introduces itself.
+    #[derive(Default)]
+    struct Door(Mutex<Option<Call>>);
+
+    impl Transport for Door {
+        fn send(&self, call: Call) -> BoxFuture<'static, Result<Answer, Fault>> {
+            *self.0.lock().expect("unpoisoned") = Some(call);
+            let body = futures_util::stream::iter([Ok(bytes::Bytes::from_static(b"[]"))]);
+            Box::pin(std::future::ready(Ok(Answer { status: 200, headers: Vec::new(), body: body.boxed() })))
+        }
+    }
+
+    #[tokio::test]
+    async fn a_listing_introduces_itself_as_a_question_does() {
+        let cases = [
+            ("anthropic", "ANTHROPIC_API_KEY", "sk-ant-api-1"),
+            ("anthropic", "ANTHROPIC_TOKEN", "sk-ant-oat-1"),
+            ("minimax", "MINIMAX_API_KEY", "mm-key-1"),
+            ("openrouter", "OPENROUTER_API_KEY", "sk-or-1"),
+        ];
+        for (provider, variable, key) in cases {
+            let (config, _) = ModelConfig::parse(&json!({}));
+            let (env, stored) = (Env::new([], [(variable.to_owned(), key.to_owned())]), Stored::default());
+            let asked = Ask { provider: Some(provider.into()), model: Some("m".into()), ..Ask::default() };
+            let runtime = resolve(&asked, &Known { config: &config, env: &env, stored: &stored }).expect("resolves");
+            let (endpoint, door) = (Endpoint::of(&runtime), Door::default());
+            list_models(&endpoint, &door, &RealClock::default()).await.expect("a list");
+            let call = door.0.lock().expect("unpoisoned").take().expect("a call");
+            let question = endpoint.mode.encode(&Request::new("m", []), &endpoint.target);
+            let headers: Vec<(String, String)> =
+                question.headers.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+            assert_eq!(call.credential.map(|(header, _)| header), Some(question.auth), "{variable}");
+            assert_eq!(call.headers, headers, "{variable}");
+        }
     }
 
     #[test]

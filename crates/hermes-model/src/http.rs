@@ -225,7 +225,7 @@ fn points_elsewhere(response: &reqwest::Response, call: &Call) -> Fault {
 /// A conversation goes only where the person sent it: to the same host, or to one its credential belongs to.
 fn stays_home(call: &Call, next: Url) -> Result<Url, Fault> {
     let same_host = next.host() == call.url.host() && next.scheme() == call.url.scheme();
-    let credential_admits = call.credential.as_ref().is_some_and(|(_, secret)| secret.for_url(&next).is_ok());
+    let credential_admits = call.credential.as_ref().is_some_and(|(_, secret)| secret.admits(&next));
     if same_host || credential_admits {
         return Ok(next);
     }
@@ -306,4 +306,24 @@ fn chain(error: &dyn Error) -> String {
 /// Scheme, host and port: enough to name an endpoint without showing a path or query that may hold a secret.
 fn origin(url: &Url) -> String {
     crate::secret::Origin::of(url).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each endpoint is trusted by its own rule: a certificate file that is named is the one that is read.
+    #[tokio::test]
+    async fn an_endpoint_may_have_a_trust_of_its_own() {
+        let transport = HttpTransport::default();
+        let fault = async |ca_file: Option<&str>| {
+            let mut call = Call::get(Url::parse("https://127.0.0.1:9/v1").expect("a URL"));
+            call.tls.ca_file = ca_file.map(PathBuf::from);
+            transport.send(call).await.map(|answer| answer.status).expect_err("nobody is there")
+        };
+        let missing = fault(Some("/nonexistent/mine.pem")).await;
+        assert_eq!(missing.kind, FaultKind::Tls);
+        assert!(missing.message.contains("/nonexistent/mine.pem"), "{missing}");
+        assert_eq!(fault(None).await.kind, FaultKind::Unreachable, "others do not depend on it");
+    }
 }

@@ -83,9 +83,14 @@ impl Secret {
 }
 
 impl BoundSecret {
-    /// The secret itself, for a request to `url` and nobody else.
+    /// Whether the secret may be shown to `url`.
+    pub fn admits(&self, url: &Url) -> bool {
+        self.origins.iter().any(|origin| origin.admits(url))
+    }
+
+    /// The secret itself, for a request to `url` and nobody else. For transports alone.
     pub fn for_url(&self, url: &Url) -> Result<&str, WrongOrigin> {
-        if self.origins.iter().any(|origin| origin.admits(url)) {
+        if self.admits(url) {
             return Ok(self.secret.expose_secret());
         }
         let allowed: Vec<String> = self.origins.iter().map(ToString::to_string).collect();

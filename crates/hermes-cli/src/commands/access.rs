@@ -81,7 +81,7 @@ impl Who {
     pub(super) fn access(&self, app: &App) -> Access {
         let ask = Ask { provider: Some(self.name.clone()), ..Ask::default() };
         match resolve::candidates(&ask, &app.knowledge.known()) {
-            Ok(found) => match found.first() {
+            Ok(found) => match found.iter().find(|credential| !credential.is_resting) {
                 Some(Credential { source: Source::None | Source::Entry(_), secret: None, .. }) => Access::Open,
                 Some(credential) => Access::Ready(origin(credential, &app.environment)),
                 // Resolving anything tells what is missing.
@@ -96,12 +96,6 @@ impl Who {
         let variables = self.row.key_env.iter().filter(|_| self.name == self.row.id);
         let live = variables.filter_map(|name| Some(from_variable(name, app.env().credential(name)?)));
         app.knowledge.logins.pool(&self.name, live.collect())
-    }
-
-    /// When everything stored is resting, the reason for having nothing is not that nothing is there.
-    pub(super) fn resting(&self, app: &App) -> bool {
-        let rows = self.credentials(app);
-        !rows.is_empty() && rows.iter().all(|row| matches!(row.standing(app.now()), Standing::Resting { .. }))
     }
 }
 
@@ -131,22 +125,10 @@ fn missing(ask: &Ask, app: &App) -> ResolveError {
     app.knowledge.resolve(&ask).err().unwrap_or(ResolveError::NoProvider)
 }
 
-/// Why a provider cannot be asked, with the rest of stored credentials taken into account.
-pub(super) fn reason(error: &ResolveError, who: Option<&Who>, app: &App) -> String {
+/// Why a provider cannot be asked, for a line of a table.
+pub(super) fn brief(error: &ResolveError, who: Option<&Who>) -> String {
     match (error, who) {
-        (ResolveError::MissingKey { .. } | ResolveError::MissingLogin { .. }, Some(who)) if who.resting(app) => {
-            ResolveError::Exhausted { provider: who.label.clone(), id: who.name.clone() }.to_string()
-        }
-        _ => error.to_string(),
-    }
-}
-
-/// The same for a line of a table.
-pub(super) fn brief(error: &ResolveError, who: Option<&Who>, app: &App) -> String {
-    match (error, who) {
-        (ResolveError::MissingKey { .. } | ResolveError::MissingLogin { .. }, Some(who)) if who.resting(app) => {
-            format!("resting after an error: hermes auth reset {}", who.name)
-        }
+        (ResolveError::Exhausted { id, .. }, _) => format!("resting after an error: hermes auth reset {id}"),
         (ResolveError::MissingKey { .. }, Some(who)) => format!("needs a key: hermes auth add {}", who.name),
         (ResolveError::MissingLogin { .. }, Some(who)) => format!("needs a login: hermes auth add {}", who.name),
         _ => error.to_string(),

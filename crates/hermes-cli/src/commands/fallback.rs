@@ -153,7 +153,7 @@ pub(super) fn obstacle(entry: &Value, app: &App) -> Option<String> {
     let Some(ask) = ask_of(entry) else { return Some("ignored, provider and model are both needed".into()) };
     let error = app.knowledge.resolve(&ask).err()?;
     let who = ask.provider.as_deref().and_then(|name| Who::find(name, &app.knowledge.config).ok());
-    Some(access::brief(&error, who.as_ref(), app))
+    Some(access::brief(&error, who.as_ref()))
 }
 
 /// What an entry asks for, as the settings are read.

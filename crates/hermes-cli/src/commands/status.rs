@@ -62,7 +62,7 @@ async fn look(
                 report.probe = Some(probe(&app, ask, console).await?);
             }
         }
-        Err(error) => report.problem = problem(error, &ask, &app, report.local_servers.as_deref()),
+        Err(error) => report.problem = problem(error, report.local_servers.as_deref()),
     }
     if args.json {
         let text = serde_json::to_string_pretty(&report).unwrap_or_default();
@@ -74,19 +74,14 @@ async fn look(
 }
 
 /// Why nothing can be asked. A server at home that answers is asked when nobody chose anything.
-fn problem(error: &ResolveError, ask: &Ask, app: &App, local: Option<&[Local]>) -> Option<String> {
+fn problem(error: &ResolveError, local: Option<&[Local]>) -> Option<String> {
     match (error, local) {
         (ResolveError::NoProvider, Some([_, ..])) => None,
         (ResolveError::NoProvider, Some([])) => Some(NOTHING_CONFIGURED.to_owned()),
         (ResolveError::NoProvider, None) => {
             Some(format!("{error}. `hermes status --deep` looks for a model server on this machine"))
         }
-        _ => {
-            let config = &app.knowledge.config;
-            let name = ask.provider.as_deref().or(config.model.provider.as_deref());
-            let who = name.and_then(|name| Who::find(name, config).ok());
-            Some(access::reason(error, who.as_ref(), app))
-        }
+        _ => Some(error.to_string()),
     }
 }
 

@@ -3,7 +3,8 @@
 //! Two kinds of file are read: our own (`auth.json`, `.anthropic_oauth.json`) and, when the person chose that login,
 //! those of other programs (Claude Code, Codex). Every change happens under `auth.lock` on what is on disk at that
 //! moment, so several processes can share one home. A refresh token works once; therefore it is read again before it is
-//! spent, and what came back is on disk before anybody uses it.
+//! spent, its place is proven writable, and what came back is on disk before anybody uses it; should the disk fail just
+//! then, it is kept in memory and the person is warned.
 //!
 //! Nothing here reads the environment, prints or opens a browser: paths, transport and clock come in through
 //! [`AuthContext`], and vendor addresses are plain fields of [`Endpoints`].

@@ -264,7 +264,7 @@ impl Job<'_> {
         let main_key = &self.main.credential;
         if runtime.credential.secret.is_none()
             && runtime.base_url.host() == self.main.base_url.host()
-            && main_key.secret.as_ref().is_some_and(|secret| secret.for_url(&runtime.base_url).is_ok())
+            && main_key.secret.as_ref().is_some_and(|secret| secret.admits(&runtime.base_url))
         {
             runtime.credential = main_key.clone();
         }

@@ -6,7 +6,7 @@
 use super::choice::Choice;
 use super::endpoint::{self, By, Site};
 use super::entry::{Entry, normal};
-use super::{Known, ResolveError, StoredCredential};
+use super::{Ask, Known, ResolveError, StoredCredential};
 use crate::auth::{self, Renewal, anthropic};
 use crate::provider::{AuthKind, Provider, table::PROVIDERS};
 use crate::secret::{BoundSecret, Origin, Secret, host_matches};
@@ -93,7 +93,7 @@ pub(super) fn list(
         let login = offer.login.unwrap_or_else(|| login_of(choice.row, &offer.secret, &url));
         let origins = origins_for(&offer, site, login, &url);
         let secret = offer.secret.bind(origins);
-        if secret.for_url(&url).is_ok() {
+        if secret.admits(&url) {
             listed.push(Credential {
                 id: offer.id,
                 login,
@@ -133,10 +133,10 @@ pub(super) fn pick(
     if listed.is_empty() {
         return Err(missing(choice, known));
     }
-    let avoid = &choice.ask.avoid;
+    let Ask { avoid, rested, .. } = choice.ask;
     listed
         .into_iter()
-        .find(|credential| !credential.is_resting && !avoid.contains(&credential.id))
+        .find(|one| (!one.is_resting || rested.contains(&one.id)) && !avoid.contains(&one.id))
         .ok_or_else(|| ResolveError::Exhausted { provider: choice.label(), id: choice.name.clone() })
 }
 
@@ -397,7 +397,7 @@ impl Offer {
             renewal: row.renewal.clone(),
             account: row.account.clone(),
             served_at: row.base_url.clone(),
-            is_resting: row.is_resting,
+            is_resting: row.rests_until.is_some(),
             ..Self::new(&row.id, row.secret.clone(), Source::Stored(row.source.clone()), owner)
         }
     }

@@ -40,6 +40,7 @@ use crate::auth::Renewal;
 use crate::secret::Secret;
 use crate::wire::{ApiMode, Login};
 use choice::Choice;
+use jiff::Timestamp;
 use std::collections::BTreeSet;
 use url::Url;
 
@@ -56,6 +57,8 @@ pub struct Ask {
     pub api_mode: Option<ApiMode>,
     /// Credentials that are resting, by id.
     pub avoid: BTreeSet<String>,
+    /// Credentials whose rest ended since the store was read, by id.
+    pub rested: BTreeSet<String>,
 }
 
 /// Everything the resolver may know about the person's machine.
@@ -92,8 +95,8 @@ pub struct StoredCredential {
     pub renewal: Option<Renewal>,
     /// The account the login acts for, where the vendor wants it named (Codex).
     pub account: Option<String>,
-    /// It failed a while ago and is not to be used yet.
-    pub is_resting: bool,
+    /// It failed before the store was read, and is not to be used until then.
+    pub rests_until: Option<Timestamp>,
 }
 
 /// The runtime for `ask`, or why there is none.

@@ -311,3 +311,94 @@ async fn rotation_passes_over_a_login_that_cannot_be_renewed() {
     let accounts: Vec<_> = accounts.iter().map(|request| request.header("chatgpt-account-id")).collect();
     assert_eq!(accounts, [Some("account-one"), Some("account-three")]);
 }
+
+/// The same at the very beginning: the first login of the pool is dead, the second is asked.
+#[tokio::test]
+async fn opening_passes_over_a_login_that_cannot_be_renewed() {
+    let clock = FakeClock::new();
+    let model = ModelServer::start(Move::say("by the second")).await;
+    let oauth = OAuthServer::start().await;
+    oauth.attach_clock(&clock);
+    oauth.fail(OAuthStep::Refresh, 400, json!({"error": "invalid_grant"}));
+    let row = |id: &str, priority: u64, ends_after: u64| {
+        json!({"id": id, "label": id, "auth_type": "oauth", "source": "manual:device_code", "priority": priority,
+            "access_token": token(Vendor::Codex, id, ends_after), "refresh_token": format!("refresh-{id}"),
+            "expires_at_ms": (START + ends_after) * 1000})
+    };
+    let rows = [row("one", 0, 0), row("two", 1, 9_000)];
+    let stage = Stage::new(json!({"model": {"provider": "openai-codex", "default": "gpt-5.4"}}))
+        .env("HERMES_CODEX_BASE_URL", &model.base_url())
+        .auth(&json!({"version": 1, "credential_pool": {"openai-codex": rows}}))
+        .login_server(&oauth)
+        .clock(&clock);
+    let told = stage.ask(question("hi")).await;
+    assert_eq!((told.outcome().as_str(), told.steps()), ("by the second", vec![]));
+    assert_eq!(bearers(&model), [token(Vendor::Codex, "two", 9_000)]);
+}
+
+/// A login server that is down for a moment when a conversation begins: one waits and tries again.
+#[tokio::test]
+async fn a_conversation_begins_in_spite_of_a_hiccup_of_the_login_server() {
+    let clock = FakeClock::new();
+    let model = ModelServer::start(Move::say("in time")).await;
+    let oauth = OAuthServer::start().await;
+    oauth.fail(OAuthStep::Refresh, 503, json!({"error": "temporarily_unavailable"}));
+    let (stage, _) = CODEX.stage(&model, &oauth, &clock, 0);
+    let told = stage.ask(question("hi")).await;
+    assert_eq!((told.outcome().as_str(), told.steps()), ("in time", vec!["retry after ServerError".to_owned()]));
+}
+
+/// A firewall in front of the login server says no: the login is kept, and what is said is not that it is dead.
+#[tokio::test]
+async fn a_refusal_on_the_way_does_not_end_the_login() {
+    let clock = FakeClock::new();
+    let model = ModelServer::start(Move::status(401)).await;
+    let oauth = OAuthServer::start().await;
+    oauth.fail(OAuthStep::Refresh, 403, json!({}));
+    let (stage, _) = CODEX.stage(&model, &oauth, &clock, 9_000);
+    let before = CODEX.on_disk(&stage);
+    assert_eq!(stage.ask(question("hi")).await.fault().kind, FaultKind::Auth);
+    assert_eq!(CODEX.on_disk(&stage), before);
+}
+
+/// A conversation that outlives its token: the next question goes out with a new one.
+#[tokio::test]
+async fn a_long_conversation_renews_its_login_between_questions() {
+    for case in [NOUS, CODEX, CLAUDE] {
+        let (vendor, clock) = (case.vendor, FakeClock::new());
+        let model = ModelServer::start([Move::say("early"), Move::say("late")]).await;
+        let oauth = OAuthServer::start().await;
+        let (stage, old) = case.stage(&model, &oauth, &clock, 900);
+        let mut conversation = stage.conversation().await;
+        assert_eq!(conversation.ask(question("hi")).await.outcome(), "early", "{vendor:?}");
+        clock.advance(Duration::from_secs(1_000));
+        let told = conversation.ask(question("still there?")).await;
+        assert_eq!((told.outcome().as_str(), told.steps()), ("late", vec![]), "{vendor:?}");
+        assert_eq!(bearers(&model), [old, case.on_disk(&stage).0], "{vendor:?}");
+        model.finish();
+    }
+}
+
+/// A token of the environment buys a session like any other, and configured headers follow the session to its host.
+#[tokio::test]
+async fn a_token_of_the_environment_never_travels_itself() {
+    let clock = FakeClock::new();
+    let oauth = OAuthServer::start().await;
+    oauth.attach_clock(&clock);
+    oauth.inference_url("https://api.business.githubcopilot.com");
+    let github = oauth.issue_access_token(Vendor::Copilot);
+    let model = ModelServer::start(Move::say("hello")).await;
+    model.never_show(&github);
+    let config = json!({
+        "model": {"provider": "copilot", "default": "gpt-4.1"},
+        "providers": {"copilot": {"headers": {"Editor-Version": "stage/1"}}},
+    });
+    let stage = Stage::new(config)
+        .env("GITHUB_TOKEN", &github)
+        .login_server(&oauth)
+        .transport(Rerouted::new("api.business.githubcopilot.com", &model))
+        .clock(&clock);
+    assert_eq!(stage.ask(question("hi")).await.outcome(), "hello");
+    assert!(bearers(&model)[0].starts_with("tid="), "{:?}", bearers(&model));
+    assert_eq!(model.model_requests()[0].header("editor-version"), Some("stage/1"));
+}

@@ -447,3 +447,33 @@ async fn a_side_job_does_not_knock_at_an_empty_account_again() {
     }
     assert_eq!(said, ["by main", "by main again", "paid"]);
 }
+
+/// The provider that rests is the one whose account was empty, also when others were passed over on the way.
+#[tokio::test]
+async fn the_provider_that_ran_dry_is_the_one_that_rests() {
+    let clock = FakeClock::new();
+    let main = ModelServer::start([Move::say("by main"), Move::say("by main")]).await;
+    let (first, second) =
+        (ModelServer::start([Move::status(404), Move::status(404)]).await, ModelServer::start(Move::status(402)).await);
+    let entry = |server: &ModelServer, key: &str| json!({"base_url": server.base_url(), "api_key": key});
+    let config = json!({
+        "model": {"provider": "custom:main", "default": "big"},
+        "providers": {
+            "main": entry(&main, "main-key-1"), "first": entry(&first, "first-key"), "second": entry(&second, "second-key"),
+        },
+        "auxiliary": {"title_generation": {
+            "provider": "custom:first", "model": "small",
+            "fallback_chain": [{"provider": "custom:second", "model": "small"}],
+        }},
+    });
+    let company = Stage::new(config).clock(&clock).company().await;
+    let (runtime, auxiliary) = (company.knowledge.resolve(&Ask::default()).expect("a runtime"), company.auxiliary());
+    let ask = async |text: &str| {
+        let reply = auxiliary.ask("title_generation", question(text), &runtime, &Stop::new()).await;
+        reply.map(|reply| reply.text())
+    };
+    assert_eq!(ask("one").await.as_deref(), Ok("by main"));
+    // The second rests now; the first is asked again, because a missing model is no empty account.
+    assert_eq!(ask("two").await.as_deref(), Ok("by main"));
+    assert_eq!((first.model_requests().len(), second.model_requests().len()), (2, 1));
+}

@@ -12,7 +12,7 @@ use hermes_model::auxiliary::Auxiliary;
 use hermes_model::board::{Board, Knowledge};
 use hermes_model::http::{HttpOptions, HttpTransport};
 use hermes_model::resolve::{Ask, Env, ModelConfig};
-use hermes_model::secret::{Origin, Secret};
+use hermes_model::secret::{BoundSecret, Origin, Secret};
 use hermes_model::transport::{Answer, Call, Transport};
 use hermes_model::wire::ApiMode;
 use hermes_testkit::{FakeClock, ModelServer, OAuthServer};
@@ -350,10 +350,13 @@ impl Transport for Rerouted {
         if call.url.host_str() == Some(self.from) {
             let mut there = self.to.clone();
             there.set_path(call.url.path());
-            call.credential = call.credential.map(|(header, secret)| {
+            let moved = |secret: &BoundSecret| {
                 let shown = secret.for_url(&call.url).expect("the secret is bound to the host that was asked");
-                (header, Secret::verbatim(shown).bind([Origin::of(&there)]))
-            });
+                Secret::verbatim(shown).bind([Origin::of(&there)])
+            };
+            call.credential = call.credential.as_ref().map(|(header, secret)| (*header, moved(secret)));
+            call.secret_headers =
+                call.secret_headers.iter().map(|(name, secret)| (name.clone(), moved(secret))).collect();
             call.url = there;
         }
         self.http.send(call)

@@ -76,7 +76,7 @@ fn words(who: &Who, app: &App) -> String {
     match who.access(app) {
         Access::Ready(origin) => format!("ready, {origin}"),
         Access::Open => "ready, no key is needed".into(),
-        Access::Missing(error) => format!("not ready: {}", access::reason(&error, Some(who), app)),
+        Access::Missing(error) => format!("not ready: {error}"),
     }
 }
 
@@ -118,7 +118,7 @@ fn to_json(who: &Who, rows: &[Row], app: &App) -> Value {
         .collect();
     let access = who.access(app);
     let problem = match &access {
-        Access::Missing(error) => Some(access::reason(error, Some(who), app)),
+        Access::Missing(error) => Some(error.to_string()),
         Access::Ready(_) | Access::Open => None,
     };
     json!({

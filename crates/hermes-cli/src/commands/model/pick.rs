@@ -1,6 +1,6 @@
 //! `hermes model` as a conversation: who, how to get in, which model. Everything that can be used at once stands first.
 
-use super::super::access::{self, Access, Who};
+use super::super::access::{Access, Who};
 use super::super::auth;
 use super::super::person::{Line, Person};
 use super::super::waiting::watch;
@@ -12,7 +12,7 @@ use crate::app::App;
 use hermes_model::catalog::{self, LocalServer, ModelInfo};
 use hermes_model::provider::AuthKind;
 use hermes_model::provider::names::wire_name;
-use hermes_model::resolve::{Ask, Runtime};
+use hermes_model::resolve::{Ask, ResolveError, Runtime};
 use url::Url;
 
 /// `who` is given when the command line names the provider.
@@ -100,7 +100,9 @@ fn describe(who: &Who, app: &App, local: &[LocalServer]) -> (Group, String) {
         }
         (Access::Open, None) => (Group::Needs, "the program `copilot`, with its own login".into()),
         (Access::Missing(_), None) if who.needs_address() => (Group::Needs, "any address you name".into()),
-        (Access::Missing(_), None) if who.resting(app) => (Group::Needs, "its keys are resting after an error".into()),
+        (Access::Missing(ResolveError::Exhausted { .. }), None) => {
+            (Group::Needs, "its keys are resting after an error".into())
+        }
         (Access::Missing(_), None) => (Group::Needs, needs(who).into()),
     }
 }
@@ -142,8 +144,8 @@ async fn enter(
     }
     match who.access(&app) {
         Access::Ready(_) | Access::Open => Ok(app),
-        Access::Missing(error) if who.resting(&app) => {
-            writeln!(console.err, "{}", access::reason(&error, Some(who), &app))?;
+        Access::Missing(error @ ResolveError::Exhausted { .. }) => {
+            writeln!(console.err, "{error}")?;
             Ok(app)
         }
         Access::Missing(_) => {

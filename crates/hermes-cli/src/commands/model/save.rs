@@ -1,7 +1,7 @@
 //! Writing the choice to `config.yaml`: the three keys it consists of, and nothing left behind that belonged to the
 //! choice before. A key of one vendor that stays beside the name of another would be sent to the wrong one.
 
-use super::super::access::{self, Access, Who};
+use super::super::access::{Access, Who};
 use super::super::{Console, Exit, Trouble};
 use crate::app::App;
 use crate::settings::edit::{self, Change, EditError};
@@ -44,7 +44,7 @@ pub(super) fn write(app: &App, choice: &Choice, console: &mut Console<'_>) -> Re
     }
     match choice.who.access(app) {
         Access::Missing(error) if !is_about_address(&error) => {
-            writeln!(console.err, "Still missing: {}.", access::reason(&error, Some(&choice.who), app))?;
+            writeln!(console.err, "Still missing: {error}.")?;
         }
         _ => writeln!(console.out, "Try it: hermes -z \"why is the sky blue?\"")?,
     }

@@ -272,12 +272,15 @@ fn rotating_is_resolving_again() {
 /// A key that rests is there: the person hears that it rests, not that it is missing.
 #[test]
 fn a_resting_key_is_not_a_missing_one() {
-    let resting = StoredCredential { is_resting: true, ..login("deepseek", "manual", "ds-key-1", None) };
+    let rests_until = Some(jiff::Timestamp::MAX);
+    let resting = StoredCredential { rests_until, ..login("deepseek", "manual", "ds-key-1", None) };
     let mut machine = Machine::with(&json!({}), &[]).login(resting);
     machine.stored.active_provider = Some("deepseek".into());
     let code = |asked: &Ask| machine.resolve(asked).map(|runtime| runtime.name).map_err(|error| error.code());
     assert_eq!(code(&ask("deepseek", "")), Err("credentials_exhausted"));
     assert_eq!(code(&Ask::default()), Err("credentials_exhausted"), "the person is still logged in");
+    let rested = Ask { rested: ["deepseek-manual".to_owned()].into(), ..ask("deepseek", "") };
+    assert_eq!(code(&rested), Ok("deepseek".to_owned()));
 }
 
 /// A token for GitHub at large buys Copilot sessions, behind logins made for Copilot; it is never shown itself.

@@ -65,7 +65,7 @@ pub(super) fn login(provider: &str, source: &str, token: &str, renewal: Option<R
         base_url: None,
         renewal,
         account: None,
-        is_resting: false,
+        rests_until: None,
     }
 }
 

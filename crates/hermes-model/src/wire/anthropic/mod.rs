@@ -26,3 +26,4 @@ mod tests;
 
 pub use decode::AnthropicDecoder;
 pub use encode::encode;
+pub(crate) use endpoint::introduction;
