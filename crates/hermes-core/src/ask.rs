@@ -214,15 +214,9 @@ async fn recover(
         let step = plan(&fault, tries, &means, chance);
         match step {
             Step::Retry(delay) => {
-                notice(
-                    ports,
-                    Notice::Retrying {
-                        attempt: tries.retries + 1,
-                        delay_ms: u64::try_from(delay.as_millis()).unwrap_or(u64::MAX),
-                        kind: fault.kind,
-                        message: fault.message.clone(),
-                    },
-                );
+                let delay_ms = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);
+                let (attempt, kind, message) = (tries.retries + 1, fault.kind, fault.message.clone());
+                notice(ports, Notice::Retrying { attempt, delay_ms, kind, message });
                 unless_stopped(stop, ports.clock.pause(delay)).await?;
             }
             Step::Refresh => {
@@ -253,14 +247,7 @@ async fn recover(
             },
             Step::Concede(concession) => notice(ports, Notice::Conceded { concession }),
             Step::NextProvider => match unless_stopped(stop, next_provider(line.place, ports)).await? {
-                Ok((place, model)) => {
-                    line.leave_for(place, &fault, ports.clock.elapsed());
-                    let card = model.card();
-                    let (provider, model_name) = (card.provider.clone(), card.model.clone());
-                    let message = fault.message.clone();
-                    notice(ports, Notice::FellBack { provider, model: model_name, kind: fault.kind, message });
-                    line.model = Some(model);
-                }
+                Ok((place, model)) => fall_back(line, place, model, &fault, ports),
                 Err(reasons) => {
                     means.next_provider = false;
                     unusable = reasons;
@@ -272,6 +259,15 @@ async fn recover(
         tries.took(step, &fault);
         return Ok(());
     }
+}
+
+/// The model at `place` takes over for this turn, and everybody hears who answers now.
+fn fall_back(line: &mut Line, place: usize, model: Arc<dyn Model>, fault: &Fault, ports: &Ports<'_>) {
+    line.leave_for(place, fault, ports.clock.elapsed());
+    let (provider, name) = (model.card().provider.clone(), model.card().model.clone());
+    let (kind, message) = (fault.kind, fault.message.clone());
+    notice(ports, Notice::FellBack { provider, model: name, kind, message });
+    line.model = Some(model);
 }
 
 /// The next usable place behind `place`, or why each of those behind it cannot be used.
