@@ -115,7 +115,8 @@ pub(super) fn auth(target: &Target, vendor: Vendor) -> AuthHeader {
 /// How a request that is no question (a list of models) introduces itself: as a plain question would.
 pub(crate) fn introduction(target: &Target) -> (AuthHeader, Vec<(&'static str, String)>) {
     let vendor = Vendor::of(target, "");
-    (auth(target, vendor), headers(target, vendor, Extras { long_context: false, fast: false }))
+    let extras = Extras { long_context: false, fast: false };
+    (auth(target, vendor), headers(&Request::default(), target, vendor, extras))
 }
 
 fn is_kimi_coding(target: &Target) -> bool {
