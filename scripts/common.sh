@@ -22,7 +22,8 @@ phase() {
     local status=0
     timed "$@" || status=$?
     # How many tests there were, where it was tests.
-    awk '/^test result: ok/ { passed += $4 } END { if (passed) printf ", %d tests", passed }' "$log"
+    passed="$(awk '/^test result: ok/ { passed += $4 } END { print passed + 0 }' "$log")"
+    [ "$passed" = 0 ] || printf ', %d tests' "$passed"
     echo
     [ "$status" = 0 ] && return
     cat "$log"
