@@ -13,7 +13,9 @@ use hermes_model::provider::{AuthKind, Provider, mode};
 use hermes_model::resolve::{Ask, Env, ModelConfig};
 use hermes_model::secret::Secret;
 use hermes_model::transport::Transport;
+use hermes_model::voice::Endpoint;
 use hermes_model::wire::ApiMode;
+use hermes_types::Fault;
 use jiff::Timestamp;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -81,14 +83,28 @@ impl App {
         Board::new(ask, self.knowledge.clone(), self.auth.clone(), self.transport.clone())
     }
 
-    /// Waits for what must not be cut off when the program ends: a login that is just being renewed. `tell` hears of it
-    /// when it takes long, and of logins that could not be saved.
-    pub async fn settle(&self, mut tell: impl FnMut(&str)) {
-        let mut settling = std::pin::pin!(self.auth.settled());
+    /// Where `ask` leads, with a credential that is good now.
+    pub async fn first_endpoint(&self, ask: Ask) -> Result<Endpoint, Fault> {
+        let board = self.board(ask);
+        let endpoint = board.first_endpoint().await;
+        board.settled().await;
+        endpoint
+    }
+
+    /// Waits for what must not be cut off when the program ends: a login that is just being renewed, and what is being
+    /// written down about the credentials of a board. `tell` hears of it when it takes long, and of logins that could not
+    /// be saved.
+    pub async fn settle(&self, board: Option<&Board>, mut tell: impl FnMut(&str)) {
+        let mut settling = std::pin::pin!(async {
+            if let Some(board) = board {
+                board.settled().await;
+            }
+            self.auth.settled().await
+        });
         let settled = match tokio::time::timeout(WORTH_A_LINE, &mut settling).await {
             Ok(settled) => settled,
             Err(_) => {
-                tell(&format!("finishing the renewal of a login, at most {} s more", SETTLE_LIMIT.as_secs()));
+                tell(&format!("finishing what is being saved about logins, at most {} s more", SETTLE_LIMIT.as_secs()));
                 settling.await
             }
         };

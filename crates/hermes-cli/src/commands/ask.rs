@@ -61,7 +61,14 @@ pub async fn run(question: Question, profile: Option<&str>) -> ExitCode {
         never = screen.keep_time() => match never {},
     };
     match asked {
-        Ok(turn) => screen.finish(&turn),
+        Ok((turn, asking)) => {
+            // The answer first: nobody waits for it because of what comes behind it.
+            let code = screen.finish(&turn);
+            if let Some((app, board)) = asking {
+                app.settle(Some(&board), |text| screen.complain(text)).await;
+            }
+            code
+        }
         Err(trouble) => refuse(&trouble, question.asking.output_format, &screen),
     }
 }
@@ -79,18 +86,18 @@ fn refuse(trouble: &Trouble, format: OutputFormat, screen: &Screen) -> ExitCode 
     trouble.exit().into()
 }
 
-/// An error means that nothing was asked.
+/// How it went, and with what it was asked. An error means that nothing was asked.
 async fn turn(
     question: &Question,
     profile: Option<&str>,
     session: SessionId,
     screen: &Screen,
     stop: &Stop,
-) -> Result<Turn, Trouble> {
+) -> Result<(Turn, Option<(App, Board)>), Trouble> {
     let preparing = prepare(question, profile, &session, screen);
     let (app, wanted, runtime, request) = tokio::select! {
         biased;
-        () = stop.wait() => return Ok(Turn::refused(Fault::new(FaultKind::Interrupted, "interrupted"))),
+        () = stop.wait() => return Ok((Turn::refused(Fault::new(FaultKind::Interrupted, "interrupted")), None)),
         prepared = preparing => prepared?,
     };
     let retries =
@@ -108,9 +115,7 @@ async fn turn(
     {
         fault.message.push_str(&suggest_models(&runtime, &board, &app).await);
     }
-    board.settled().await;
-    app.settle(|text| screen.complain(text)).await;
-    Ok(Turn { result, calls: line.calls() })
+    Ok((Turn { result, calls: line.calls() }, Some((app, board))))
 }
 
 /// Everything up to the first byte that is sent.
@@ -131,6 +136,11 @@ async fn prepare(
     let (wanted, runtime) = choose(wanted, &app, screen).await?;
     for note in &runtime.notes {
         screen.remark(note);
+    }
+    if runtime.tls.unverified {
+        let danger =
+            "its certificate is not verified (ssl_verify: false), so anybody on the way can read and change this";
+        screen.complain(&format!("{}: {danger}", runtime.label));
     }
     screen.hear(Event::Started {
         version: EVENT_VERSION,

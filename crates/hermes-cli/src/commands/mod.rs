@@ -101,7 +101,7 @@ impl Console<'_> {
     async fn settle(&mut self, app: &App) {
         // Nobody is left to tell when even this fails.
         let tell = |text: &str| drop(writeln!(self.err, "… {text}"));
-        app.settle(tell).await;
+        app.settle(None, tell).await;
     }
 
     /// One line a person types, without its end.

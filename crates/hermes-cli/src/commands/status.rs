@@ -173,8 +173,7 @@ async fn probe_local(app: &App, console: &mut Console<'_>) -> Result<Vec<Local>,
 /// Whether the endpoint answers and takes the key: its list of models is free.
 async fn probe(app: &App, ask: Ask, console: &mut Console<'_>) -> Result<Probe, Trouble> {
     let asking = async {
-        let endpoint = app.board(ask).first_endpoint().await?;
-        let models = catalog::list_models(&endpoint, &*app.transport, &*app.clock).await?;
+        let models = catalog::list_models(&app.first_endpoint(ask).await?, &*app.transport, &*app.clock).await?;
         Ok::<_, Fault>(models.len())
     };
     let listed = watch(console, |_| "asking the provider for its models".to_owned(), asking).await;

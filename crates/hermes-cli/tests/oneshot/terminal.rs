@@ -115,3 +115,19 @@ async fn a_stream_that_breaks_off_keeps_its_words_and_says_so() {
     );
     server.finish();
 }
+
+/// Two beginnings of one answer must not read as one, not even for who asked for silence.
+#[tokio::test]
+async fn an_answer_that_starts_again_says_so() {
+    for arguments in ["-z hi", "chat -Q -q hi"] {
+        let broken = Move::say("The sky is").chunk(4).fail_after(3, "server_error", "a hiccup");
+        let server = ModelServer::start([broken, Move::say("The sky is blue.")]).await;
+        let world = home_at(&server).env("TERM", "xterm-256color");
+        let ran = on_terminal(&world, 80, arguments).await.expect_code(0);
+        let shown = lines(&screen(&ran, 80));
+        let place = |text: &str| shown.iter().position(|line| line.starts_with(text));
+        let told = place("… the answer above broke off").expect("told");
+        assert!(told < place("The sky is blue.").expect("the answer"), "{shown:?}");
+        server.finish();
+    }
+}

@@ -11,7 +11,7 @@ use super::error::{AuthCode, AuthError};
 use super::provider_id::{ANTHROPIC, CODEX, COPILOT, NOUS};
 use super::row::{AuthType, Row};
 use super::source::Source;
-use super::store::Locked;
+use super::store::{Locked, StoreError};
 use super::tokens::{Fresh, Pair, Place};
 use super::unsaved::Unsaved;
 use super::{AuthContext, anthropic, codex, copilot, moment, nous};
@@ -202,17 +202,11 @@ async fn refresh(cx: &AuthContext, vendor: Vendor, place: Place, need: &Need) ->
     // Two addresses may be asked; another process waits at least as long.
     const PATIENCE: Duration = Duration::from_secs(30);
     let provider = vendor.provider();
-    let broken = |error: super::StoreError| error.about(provider);
+    let broken = |error: StoreError| error.about(provider);
     let store = place.guard(cx).await.map_err(broken)?;
     let locked = store.lock(&*cx.clock, PATIENCE).await.map_err(broken)?;
 
-    let mut held = place.read(&locked).await.map_err(broken)?;
-    if let Some(unsaved) = cx.unsaved.of(&place, &held) {
-        if place.write(&locked, &held, &unsaved.fresh, unsaved.at).await.is_ok() {
-            cx.unsaved.forget(&place);
-        }
-        held = unsaved.pair();
-    }
+    let (on_disk, held) = held(cx, &place, &locked).await.map_err(broken)?;
     if need.met_by(&held, vendor, moment::now(&*cx.clock)) {
         return renewed(provider, &held);
     }
@@ -224,11 +218,15 @@ async fn refresh(cx: &AuthContext, vendor: Vendor, place: Place, need: &Need) ->
     match vendor.spend(cx, &held, spent).await {
         Ok(fresh) => {
             let now = moment::now(&*cx.clock);
-            match place.write(&locked, &held, &fresh, now).await {
-                Ok(()) => tracing::debug!(provider, "login renewed"),
+            match place.write(&locked, &on_disk, &fresh, now).await {
+                Ok(()) => {
+                    cx.unsaved.forget(&place);
+                    tracing::debug!(provider, "login renewed");
+                }
                 Err(error) => {
+                    let spent = on_disk.refresh.unwrap_or_default();
                     let message = broken(error).message;
-                    cx.unsaved.keep(place, Unsaved { spent: spent.to_owned(), fresh: fresh.clone(), at: now, message });
+                    cx.unsaved.keep(place, Unsaved { spent, fresh: fresh.clone(), at: now, message });
                 }
             }
             vendor.accepts(Some(&fresh.access), now)?;
@@ -238,6 +236,24 @@ async fn refresh(cx: &AuthContext, vendor: Vendor, place: Place, need: &Need) ->
         Err(error) if is_verdict(error.code) => refused(cx, vendor, &place, &locked, &held, need, error).await,
         Err(error) => Err(error),
     }
+}
+
+/// The pair on disk and the pair to go on with. They differ when an earlier renewal could not be written: then what no disk
+/// took is worth more, as long as the disk still has the pair it came from.
+async fn held(cx: &AuthContext, place: &Place, locked: &Locked) -> Result<(Pair, Pair), StoreError> {
+    let read = place.read(locked).await;
+    let Some(unsaved) = cx.unsaved.of(place) else { return read.map(|pair| (pair.clone(), pair)) };
+    let on_disk = match read {
+        Ok(pair) if pair.refresh.as_ref() != Some(&unsaved.spent) => return Ok((pair.clone(), pair)),
+        Ok(pair) => pair,
+        Err(_) => Pair { refresh: Some(unsaved.spent.clone()), ..Pair::default() },
+    };
+    let kept = Pair { portal: on_disk.portal.clone(), client_id: on_disk.client_id.clone(), ..unsaved.pair() };
+    if place.write(locked, &on_disk, &unsaved.fresh, unsaved.at).await.is_err() {
+        return Ok((on_disk, kept));
+    }
+    cx.unsaved.forget(place);
+    Ok((kept.clone(), kept))
 }
 
 /// The server decided about the refresh token.
@@ -452,6 +468,8 @@ mod tests {
         let warnings = stage.cx.warnings();
         assert!(warnings.len() == 1 && warnings[0].contains("could not be saved"), "{warnings:?}");
 
+        let again = renew(Renewal::Codex, Need::Expiring, stage.cx.clone()).await.expect("still for this run");
+        assert!(again.secret.has_prefix("opaque-2"));
         let file = stage.home().join("auth.json");
         std::fs::remove_dir(&file).expect("out of the way");
         std::fs::rename(file.with_extension("moved"), &file).expect("back");

@@ -179,7 +179,7 @@ impl Logins {
     }
 
     /// Sources the person took out of a pool.
-    pub fn suppressed(&self, provider: &str) -> Vec<String> {
+    fn suppressed(&self, provider: &str) -> Vec<String> {
         let mut sources = self.own.suppressed(provider);
         sources.extend(self.root.iter().flat_map(|root| root.suppressed(provider)));
         sources

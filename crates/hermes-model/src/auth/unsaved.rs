@@ -34,9 +34,9 @@ impl Unsaved {
 }
 
 impl Keeper {
-    /// The pair that belongs where `on_disk` was read. A disk that says something else knows better.
-    pub(super) fn of(&self, place: &Place, on_disk: &Pair) -> Option<Unsaved> {
-        self.map().get(place).filter(|unsaved| on_disk.refresh.as_ref() == Some(&unsaved.spent)).cloned()
+    /// The pair that belongs to a place.
+    pub(super) fn of(&self, place: &Place) -> Option<Unsaved> {
+        self.map().get(place).cloned()
     }
 
     pub(super) fn keep(&self, place: Place, unsaved: Unsaved) {

@@ -86,8 +86,7 @@ impl Offer {
 }
 
 async fn listed(app: &App, ask: Ask) -> Result<Vec<ModelInfo>, Fault> {
-    let endpoint = app.board(ask).first_endpoint().await?;
-    catalog::list_models(&endpoint, &*app.transport, &*app.clock).await
+    catalog::list_models(&app.first_endpoint(ask).await?, &*app.transport, &*app.clock).await
 }
 
 fn vouched(app: &App, who: &Who) -> Vec<String> {
