@@ -251,6 +251,11 @@ fn readable(headers: &HeaderMap) -> Vec<(String, String)> {
 /// What went wrong below HTTP, by type and never by text.
 fn fault(error: &reqwest::Error, url: &Url) -> Fault {
     let place = origin(url);
+    if let Some(rustls::Error::InvalidMessage(_)) = cause::<rustls::Error>(error) {
+        let message =
+            format!("{place} does not speak TLS; if it is a plain HTTP server, write http:// instead of https://");
+        return Fault::new(FaultKind::Tls, message);
+    }
     if let Some(tls) = cause::<rustls::Error>(error) {
         let message =
             format!("the TLS connection to {place} failed: {tls}; behind a company proxy set HERMES_CA_BUNDLE");

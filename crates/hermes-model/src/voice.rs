@@ -16,6 +16,7 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
+use url::Url;
 
 /// The most of an error answer that is read.
 const ERROR_BODY_CAP: usize = 64 << 10;
@@ -119,11 +120,12 @@ impl Model for Voice {
 
     fn stream(&self, request: Arc<Request>) -> BoxStream<'static, Result<Delta, Fault>> {
         let call = self.call(&request);
+        let url = call.url.clone();
         let decoder = self.endpoint.mode.decoder(&self.endpoint.target);
         let sending = self.transport.send(call);
         let opening = async move {
             let answer = sending.await?;
-            if (200..300).contains(&answer.status) { speech(answer, decoder) } else { Err(refusal(answer).await) }
+            if (200..300).contains(&answer.status) { speech(answer, decoder, &url) } else { Err(refusal(answer).await) }
         };
         opening.try_flatten_stream().boxed()
     }
@@ -151,8 +153,9 @@ async fn refusal(answer: Answer) -> Fault {
 fn speech(
     answer: Answer,
     decoder: Box<dyn Decoder>,
-) -> Result<impl Stream<Item = Result<Delta, Fault>> + Send + 'static, Fault> {
-    let framing = Framing::of(answer.header("content-type"))?;
+    url: &Url,
+) -> Result<impl Stream<Item = Result<Delta, Fault>> + Send + use<>, Fault> {
+    let framing = Framing::of(answer.header("content-type"), url)?;
     let speech = Speech { body: answer.body, framing, decoder: Some(decoder), ready: VecDeque::new(), fault: None };
     Ok(futures_util::stream::unfold(speech, |mut speech| async move {
         let next = speech.next().await?;
@@ -168,11 +171,12 @@ enum Framing {
 }
 
 impl Framing {
-    fn of(content_type: Option<&str>) -> Result<Self, Fault> {
+    /// A web page will be a web page the next time too, so it is no slip of a stream but a wrong address.
+    fn of(content_type: Option<&str>, url: &Url) -> Result<Self, Fault> {
         let kind = content_type.unwrap_or_default().to_ascii_lowercase();
         if kind.contains("text/html") {
-            let message = "the endpoint answered with a web page instead of a model's answer; check the base URL";
-            return Err(Fault::new(FaultKind::Malformed, message));
+            let message = format!("{url} is a web page and no model's endpoint; check the base URL");
+            return Err(Fault::new(FaultKind::BadRequest, message));
         }
         let whole = kind.contains("json") && !kind.contains("event-stream") && !kind.contains("ndjson");
         Ok(if whole { Self::Whole(Vec::new()) } else { Self::Events(sse::Parser::default()) })

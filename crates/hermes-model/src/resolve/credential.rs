@@ -88,12 +88,15 @@ pub(super) fn list(
     known: &Known<'_>,
 ) -> Result<Vec<Credential>, ResolveError> {
     let mut listed = Vec::new();
+    let mut kept_back = None;
     for offer in offers(choice, site, known)? {
         let url = endpoint::reach(choice, site, Some(&offer.secret), offer.served_at.as_ref())?;
         let login = offer.login.unwrap_or_else(|| login_of(choice.row, &offer.secret, &url));
         let origins = origins_for(&offer, site, login, &url);
         let secret = offer.secret.bind(origins);
-        if secret.admits(&url) {
+        if !secret.admits(&url) {
+            kept_back = kept_back.or_else(|| is_open_line(&url).then(|| unencrypted(choice, &offer.source, &url)));
+        } else {
             listed.push(Credential {
                 id: offer.id,
                 login,
@@ -106,6 +109,9 @@ pub(super) fn list(
                 base_url: url,
             });
         }
+    }
+    if let (true, Some(refusal)) = (listed.is_empty(), kept_back) {
+        return Err(refusal);
     }
     if listed.is_empty() && needs_nothing(choice, known) {
         let url = endpoint::reach(choice, site, None, None)?;
@@ -141,7 +147,7 @@ pub(super) fn pick(
 }
 
 /// Who may see a secret: a key given for an endpoint, that endpoint; a vendor's key, the vendor's own hosts and the
-/// endpoint the person paired with the vendor. A Claude subscription is a person's whole account, so its token goes to
+/// endpoint the person paired with the vendor, unless the way there is open for everybody to read. A Claude subscription is a person's whole account, so its token goes to
 /// Anthropic itself or to a server on this machine, whatever else is paired.
 fn origins_for(offer: &Offer, site: Option<&Site>, login: Login, url: &Url) -> Vec<Origin> {
     match offer.owner {
@@ -150,9 +156,27 @@ fn origins_for(offer: &Offer, site: Option<&Site>, login: Login, url: &Url) -> V
         Owner::Vendor(row) => {
             let at_home_only = row.auth == AuthKind::Anthropic && is_subscription(offer, login);
             let paired = site.map(|site| &site.url).filter(|url| !endpoint::is_home(row, url));
-            let paired = paired.filter(|url| !at_home_only || endpoint::is_loopback(url)).map(Origin::of);
+            let paired = paired.filter(|url| !at_home_only || endpoint::is_loopback(url));
+            let paired = paired.filter(|url| !is_open_line(url)).map(Origin::of);
             endpoint::homes(row).into_iter().chain(paired).collect()
         }
+    }
+}
+
+/// Plain HTTP through other people's networks.
+fn is_open_line(url: &Url) -> bool {
+    url.scheme() == "http" && !endpoint::is_local(url)
+}
+
+fn unencrypted(choice: &Choice<'_>, source: &Source, url: &Url) -> ResolveError {
+    let place = Origin::of(url);
+    ResolveError::RefusedKey {
+        provider: choice.label(),
+        source_name: source.to_string(),
+        reason: format!(
+            "{place} is not encrypted, so it would travel for everybody to read. Use https, remove the address \
+             (`hermes config unset model.base_url`), or give that endpoint a key of its own"
+        ),
     }
 }
 

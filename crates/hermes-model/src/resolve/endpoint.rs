@@ -88,7 +88,9 @@ fn leftover(row: &Provider, url: &Url) -> Option<String> {
         return None;
     }
     if row.auth == AuthKind::Anthropic {
-        let plausible = ANTHROPIC_HOSTS.iter().any(|host| host_matches(url, host))
+        // A server of the person's own may well speak it; a path need not say so.
+        let plausible = is_local(url)
+            || ANTHROPIC_HOSTS.iter().any(|host| host_matches(url, host))
             || mode::by_url(url) == Some(ApiMode::AnthropicMessages);
         return (!plausible)
             .then(|| format!("{} does not speak Anthropic's protocol", url.host_str().unwrap_or_default()));

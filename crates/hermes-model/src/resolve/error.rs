@@ -22,7 +22,7 @@ pub enum ResolveError {
     MissingKey { provider: String, variable: String, keys_page: String },
     #[error("{provider} needs a login. Type `hermes auth add {id}`")]
     MissingLogin { provider: String, id: String },
-    #[error("{provider} does not accept the credential in {source_name}: {reason}")]
+    #[error("the credential for {provider} ({source_name}) was not used: {reason}")]
     RefusedKey { provider: String, source_name: String, reason: String },
     #[error(
         "every credential for {provider} is resting after an error. Wait, add another with `hermes auth add {id}`, or \

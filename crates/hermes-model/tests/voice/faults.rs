@@ -13,6 +13,7 @@ use hermes_types::{Concession, Event, Fault, FaultKind as K, Notice, Reply, Stop
 use serde_json::json;
 use std::ops::RangeInclusive;
 use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 /// No row takes longer in real time, however much time passes in it.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -138,7 +139,7 @@ fn matrix() -> Vec<Row> {
         silent("silence in the stream", |_| half().stall_after(6)),
         row("empty stream", |_| Move::empty_stream(), K::EmptyStream, Quickly),
         row("empty stream of comments", |_| Move::raw(": ping\n\n: ping\n\n"), K::EmptyStream, Quickly),
-        row("page with 200", |_| page(200), K::Malformed, Quickly),
+        row("page with 200", |_| page(200), K::BadRequest, GivesUp),
         by_mode("stream of nonsense", |_| Move::raw("data: {\"half\": \n\n"), [(K::Malformed, Quickly); 3]),
         row("server error in the stream", |_| half().fail_after(6, "server_error", "boom"), K::ServerError, Quickly),
         row("overload in the stream", |_| half().fail_after(6, "overloaded_error", "full"), K::Overloaded, Steadily),
@@ -361,4 +362,23 @@ async fn a_host_that_does_not_exist_is_reported_in_seconds() {
     assert_eq!((fault.kind, told.steps()), (K::NoRoute, vec!["retry after NoRoute".to_owned()]), "{fault}");
     assert!(fault.message.contains("no-such-host.invalid"), "{fault}");
     assert!(told.real_time < Duration::from_secs(12), "took {:?}", told.real_time);
+}
+
+#[tokio::test]
+async fn https_to_a_plain_port_is_explained() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let base = format!("https://{}/v1", listener.local_addr().expect("its address"));
+    // What a web server says to a greeting in TLS.
+    let server = tokio::spawn(async move {
+        let (mut line, _) = listener.accept().await.expect("a caller");
+        let mut greeting = [0; 64];
+        line.read_exact(&mut greeting).await.expect("a greeting");
+        line.write_all(b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n").await.expect("an answer");
+        line
+    });
+    let told = Stage::new(only(&base, ApiMode::ChatCompletions)).ask(question("hi")).await;
+    let fault = told.fault();
+    assert_eq!((fault.kind, told.steps()), (K::Tls, vec![]), "{fault}");
+    assert!(fault.message.contains("write http:// instead of https://"), "{fault}");
+    drop(server.await.expect("the server ends"));
 }

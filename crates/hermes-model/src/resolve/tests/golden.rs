@@ -260,6 +260,20 @@ fn everyday_machines_resolve() {
     let none = || json!({});
     let rows = [
         vector(
+            "a vendor's key is not sent in the clear",
+            json!({"model": {"provider": "openrouter", "base_url": "http://192.0.2.2:4711/v1"}}),
+            &[("OPENROUTER_API_KEY", "sk-or-1")],
+            ask("", "m"),
+        )
+        .fails("refused_credential"),
+        vector(
+            "a key for Anthropic's protocol on a server at home",
+            json!({"model": {"provider": "anthropic", "base_url": "http://127.0.0.1:4710", "api_key": "sk-home-1"}}),
+            &[],
+            ask("", "m1"),
+        )
+        .gives("anthropic", MESSAGES, "http://127.0.0.1:4710/", Some("sk-home-1"), "config"),
+        vector(
             "OpenAI's own pair of variables is the OpenAI provider moved, in the protocol every server speaks",
             none(),
             &[("OPENAI_BASE_URL", "http://127.0.0.1:8000/v1"), ("OPENAI_API_KEY", "sk-local")],
