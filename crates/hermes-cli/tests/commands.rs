@@ -116,6 +116,21 @@ async fn a_variable_is_listed_but_removed_where_it_is_set() {
 }
 
 #[tokio::test]
+async fn a_profile_cannot_remove_what_the_default_profile_lends_it() {
+    let mut story = Story::new(World::new());
+    story.run(&["auth", "add", "groq", "--label", "mine", "--api-key", "gsk-of-the-default"], 0).await;
+    let id = story.auth()["credential_pool"]["groq"][0]["id"].as_str().expect("an id").to_owned();
+    story.run(&["profile", "create", "work"], 0).await;
+    story.run(&["-p", "work", "auth", "list"], 0).await;
+    story.run(&["-p", "work", "auth", "remove", "groq", "mine"], 1).await;
+    assert_eq!(story.auth()["credential_pool"]["groq"][0]["access_token"], json!("gsk-of-the-default"));
+    story.run(&["-p", "work", "auth", "add", "groq", "--label", "own", "--api-key", "gsk-of-the-profile"], 0).await;
+    story.run(&["-p", "work", "auth", "list"], 0).await;
+    story.run(&["-p", "work", "auth", "remove", "groq", "own"], 0).await;
+    story.naming(&id, "ID").end("auth_profile");
+}
+
+#[tokio::test]
 async fn credentials_that_rest_or_belong_to_others_are_told_apart() {
     let now = std::time::SystemTime::UNIX_EPOCH.elapsed().expect("after 1970").as_secs();
     let row = |id: &str, label: &str, verdict: Value| {
