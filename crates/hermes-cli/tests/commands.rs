@@ -257,6 +257,22 @@ async fn another_provider_takes_nothing_of_the_one_before() {
 }
 
 #[tokio::test]
+async fn a_custom_endpoint_is_not_chosen_without_an_address() {
+    let mut story = Story::new(World::new().config("model:\n  provider: groq\n  default: m\n"));
+    story.run(&["model", "--provider", "custom", "m2"], 2).await;
+    story.run(&["model", "--force", "--provider", "custom", "m2"], 2).await;
+    assert_eq!(story.config(), "model:\n  provider: groq\n  default: m\n");
+    story.end("model_no_address");
+
+    for provider in ["", "  provider: auto\n", "  provider: local\n"] {
+        let config = format!("model:\n{provider}  default: m\n  base_url: http://127.0.0.1:9/v1\n");
+        let mut story = Story::new(World::new().config(&config));
+        story.run(&["model", "--provider", "custom", "m2"], 0).await;
+        assert!(story.config().contains("base_url: http://127.0.0.1:9/v1"), "{}", story.config());
+    }
+}
+
+#[tokio::test]
 async fn an_endpoint_that_does_not_list_leaves_the_choice_to_the_person() {
     let server = ModelServer::start([]).await;
     server.refuse_models(503);

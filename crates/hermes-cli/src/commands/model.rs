@@ -17,7 +17,7 @@ use crate::args::Asking;
 use crate::settings::KeyPath;
 use hermes_model::provider::names::wire_name;
 use hermes_model::provider::table::PROVIDERS;
-use hermes_model::resolve::{Ask, split_model};
+use hermes_model::resolve::{Ask, ResolveError, split_model};
 use offer::Offer;
 use save::Choice;
 use serde_json::json;
@@ -214,6 +214,7 @@ async fn set(
 ) -> Result<Exit, Trouble> {
     let Wanted { who, model, base_url: of_alias } = wanted;
     let base_url = base_url.or(of_alias);
+    require_address(app, &who, base_url.as_ref())?;
     if let (Some(model), true) = (&model, force) {
         let choice = Choice { model: wire_name(who.row, model), who, base_url };
         return save::write(app, &choice, console);
@@ -232,6 +233,19 @@ async fn set(
         return Err(Trouble::Refused(offer.refusal(&who, &model)));
     }
     save::write(app, &Choice { model, who, base_url }, console)
+}
+
+/// A provider that is wherever the person says cannot be chosen before they said where.
+fn require_address(app: &App, who: &Who, base_url: Option<&Url>) -> Result<(), Trouble> {
+    let is_unknown = || matches!(who.access(app), Access::Missing(ResolveError::MissingBaseUrl { .. }));
+    if base_url.is_some() || !who.needs_address() || !is_unknown() {
+        return Ok(());
+    }
+    Err(Trouble::Usage(format!(
+        "no address is known for {}, so nothing was written. Say where it is:\n  \
+         hermes model --provider {} --base-url http://127.0.0.1:8000/v1 MODEL",
+        who.label, who.name
+    )))
 }
 
 fn nothing_offered(who: &Who, offer: &Offer) -> Trouble {
