@@ -273,6 +273,18 @@ async fn a_custom_endpoint_is_not_chosen_without_an_address() {
 }
 
 #[tokio::test]
+async fn without_a_terminal_the_choice_names_endpoints_of_the_config_too() {
+    let mut story = Story::new(World::new());
+    story.run(&["model"], 0).await;
+    let world = story.end("model_nothing");
+    let config = "providers:\n  lab: {base_url: \"http://127.0.0.1:9/v1\"}\n\
+                  custom_providers:\n  - {name: My Box, base_url: \"http://127.0.0.1:9/v1\"}\n";
+    let mut story = Story::new(world.config(config));
+    let told = story.run(&["model"], 0).await.stdout;
+    assert!(told.contains(" custom:lab custom:my-box"), "{told}");
+}
+
+#[tokio::test]
 async fn an_endpoint_that_does_not_list_leaves_the_choice_to_the_person() {
     let server = ModelServer::start([]).await;
     server.refuse_models(503);
