@@ -116,6 +116,25 @@ async fn a_variable_is_listed_but_removed_where_it_is_set() {
 }
 
 #[tokio::test]
+async fn a_key_of_an_endpoint_is_named_by_its_variable() {
+    let world = World::new()
+        .config(
+            "model: {provider: lab, default: m}\n\
+             providers:\n  lab: {base_url: \"http://127.0.0.1:9/v1\", key_env: LAB_KEY}\n  \
+             open: {base_url: \"http://127.0.0.1:9/v1\"}\n",
+        )
+        .dotenv(&format!("LAB_KEY={KEY}\n"));
+    let mut story = Story::new(world);
+    story.run(&["auth", "list"], 0).await;
+    story.run(&["auth", "status", "lab"], 0).await;
+    story.run(&["auth", "status", "open"], 0).await;
+    story.run(&["auth", "remove", "lab", "LAB_KEY"], 1).await;
+    story.run(&["status"], 0).await;
+    story.run(&["status", "--provider", "open", "--model", "m"], 0).await;
+    story.end("auth_endpoints");
+}
+
+#[tokio::test]
 async fn a_profile_cannot_remove_what_the_default_profile_lends_it() {
     let mut story = Story::new(World::new());
     story.run(&["auth", "add", "groq", "--label", "mine", "--api-key", "gsk-of-the-default"], 0).await;
