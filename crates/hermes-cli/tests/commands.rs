@@ -93,6 +93,7 @@ async fn what_cannot_be_a_key_is_refused() {
     story.run(&["auth", "add", "groq", "--api-key", "«redacted:gsk-…6789»"], 1).await;
     story.run(&["auth", "add", "groq", "--api-key", "two words"], 1).await;
     story.run(&["auth", "add", "groq", "--api-key", "***"], 1).await;
+    story.run(&["auth", "add", "groq", "--api-key", "abc"], 1).await;
     story.run(&["auth", "add", "groq", "--api-key", "-"], 1).await;
     story.run(&["auth", "add", "groq", "--type", "oauth"], 2).await;
     story.run(&["auth", "add", "anthropic", "--api-key", "sk-ant-oat01-subscription"], 1).await;

@@ -81,7 +81,11 @@ impl AuthStore {
     pub async fn add_key(&self, clock: &dyn Clock, new: NewKey) -> Result<Listed, AuthError> {
         let provider = new.provider.as_str();
         let bad = |what: String| AuthError::new(provider, AuthCode::BadInput, what);
-        let secret = Secret::usable(new.key.expose_secret()).ok_or_else(|| bad("this is not a usable key".into()))?;
+        let typed = new.key.expose_secret();
+        let secret = Secret::usable(typed).ok_or_else(|| {
+            let flaw = Secret::flaw(typed).unwrap_or("cannot be used");
+            bad(format!("this {flaw}. Nothing was stored"))
+        })?;
         if provider == COPILOT {
             copilot::check_github_token(&secret)?;
         }
