@@ -57,7 +57,10 @@ fn on_console(command: Command, asking: &Asking, profile: Option<&str>) -> ExitC
             return wait(async { commands::auth::leave(asking.provider.as_deref(), profile, console).await.into() });
         }
         Command::Config(args) => match Home::of_process(profile) {
-            Ok(home) => commands::config::run(args, &home, &Environment::capture(&home), console),
+            Ok(home) => match commands::config::with_secret_typed(args) {
+                Ok(args) => commands::config::run(args, &home, &Environment::capture(&home), console),
+                Err(trouble) => console.finish(Err(trouble)),
+            },
             Err(error) => console.finish(Err(error.into())),
         },
         Command::Profile(args) => {

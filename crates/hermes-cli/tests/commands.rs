@@ -93,6 +93,7 @@ async fn what_cannot_be_a_key_is_refused() {
     story.run(&["auth", "add", "groq", "--api-key", "«redacted:gsk-…6789»"], 1).await;
     story.run(&["auth", "add", "groq", "--api-key", "two words"], 1).await;
     story.run(&["auth", "add", "groq", "--api-key", "***"], 1).await;
+    story.run(&["auth", "add", "groq", "--api-key", "abc"], 1).await;
     story.run(&["auth", "add", "groq", "--api-key", "-"], 1).await;
     story.run(&["auth", "add", "groq", "--type", "oauth"], 2).await;
     story.run(&["auth", "add", "anthropic", "--api-key", "sk-ant-oat01-subscription"], 1).await;
@@ -113,6 +114,40 @@ async fn a_variable_is_listed_but_removed_where_it_is_set() {
     story.run(&["auth", "remove", "mistral", "MISTRAL_API_KEY"], 1).await;
     story.run(&["auth", "add", "groq", "--api-key", "gsk-stored-beside-it"], 0).await;
     story.end("auth_variables");
+}
+
+#[tokio::test]
+async fn a_key_of_an_endpoint_is_named_by_its_variable() {
+    let world = World::new()
+        .config(
+            "model: {provider: lab, default: m}\n\
+             providers:\n  lab: {base_url: \"http://127.0.0.1:9/v1\", key_env: LAB_KEY}\n  \
+             open: {base_url: \"http://127.0.0.1:9/v1\"}\n",
+        )
+        .dotenv(&format!("LAB_KEY={KEY}\n"));
+    let mut story = Story::new(world);
+    story.run(&["auth", "list"], 0).await;
+    story.run(&["auth", "status", "lab"], 0).await;
+    story.run(&["auth", "status", "open"], 0).await;
+    story.run(&["auth", "remove", "lab", "LAB_KEY"], 1).await;
+    story.run(&["status"], 0).await;
+    story.run(&["status", "--provider", "open", "--model", "m"], 0).await;
+    story.end("auth_endpoints");
+}
+
+#[tokio::test]
+async fn a_profile_cannot_remove_what_the_default_profile_lends_it() {
+    let mut story = Story::new(World::new());
+    story.run(&["auth", "add", "groq", "--label", "mine", "--api-key", "gsk-of-the-default"], 0).await;
+    let id = story.auth()["credential_pool"]["groq"][0]["id"].as_str().expect("an id").to_owned();
+    story.run(&["profile", "create", "work"], 0).await;
+    story.run(&["-p", "work", "auth", "list"], 0).await;
+    story.run(&["-p", "work", "auth", "remove", "groq", "mine"], 1).await;
+    assert_eq!(story.auth()["credential_pool"]["groq"][0]["access_token"], json!("gsk-of-the-default"));
+    story.run(&["-p", "work", "auth", "add", "groq", "--label", "own", "--api-key", "gsk-of-the-profile"], 0).await;
+    story.run(&["-p", "work", "auth", "list"], 0).await;
+    story.run(&["-p", "work", "auth", "remove", "groq", "own"], 0).await;
+    story.naming(&id, "ID").end("auth_profile");
 }
 
 #[tokio::test]
@@ -239,6 +274,34 @@ async fn another_provider_takes_nothing_of_the_one_before() {
     story.run(&["model", "--provider", "custom", "--base-url", "ftp://box", "x"], 2).await;
     story.end("model_switch");
     server.finish();
+}
+
+#[tokio::test]
+async fn a_custom_endpoint_is_not_chosen_without_an_address() {
+    let mut story = Story::new(World::new().config("model:\n  provider: groq\n  default: m\n"));
+    story.run(&["model", "--provider", "custom", "m2"], 2).await;
+    story.run(&["model", "--force", "--provider", "custom", "m2"], 2).await;
+    assert_eq!(story.config(), "model:\n  provider: groq\n  default: m\n");
+    story.end("model_no_address");
+
+    for provider in ["", "  provider: auto\n", "  provider: local\n"] {
+        let config = format!("model:\n{provider}  default: m\n  base_url: http://127.0.0.1:9/v1\n");
+        let mut story = Story::new(World::new().config(&config));
+        story.run(&["model", "--provider", "custom", "m2"], 0).await;
+        assert!(story.config().contains("base_url: http://127.0.0.1:9/v1"), "{}", story.config());
+    }
+}
+
+#[tokio::test]
+async fn without_a_terminal_the_choice_names_endpoints_of_the_config_too() {
+    let mut story = Story::new(World::new());
+    story.run(&["model"], 0).await;
+    let world = story.end("model_nothing");
+    let config = "providers:\n  lab: {base_url: \"http://127.0.0.1:9/v1\"}\n\
+                  custom_providers:\n  - {name: My Box, base_url: \"http://127.0.0.1:9/v1\"}\n";
+    let mut story = Story::new(world.config(config));
+    let told = story.run(&["model"], 0).await.stdout;
+    assert!(told.contains(" custom:lab custom:my-box"), "{told}");
 }
 
 #[tokio::test]

@@ -56,9 +56,21 @@ pub struct WrongOrigin {
 impl Secret {
     /// The secret in `text`, unless it is empty, too short or a placeholder.
     pub fn usable(text: &str) -> Option<Self> {
+        Self::flaw(text).is_none().then(|| Self(SecretString::from(text.trim())))
+    }
+
+    /// Why `text` cannot be a secret, to be read after "this".
+    pub fn flaw(text: &str) -> Option<&'static str> {
         let text = text.trim();
-        let stands_in = PLACEHOLDERS.contains(&text.to_ascii_lowercase().as_str());
-        (text.chars().count() >= SHORTEST_SECRET && !stands_in).then(|| Self(SecretString::from(text)))
+        if text.is_empty() {
+            Some("is empty")
+        } else if PLACEHOLDERS.contains(&text.to_ascii_lowercase().as_str()) {
+            Some("is a placeholder from an example, not a key")
+        } else if text.chars().count() < SHORTEST_SECRET {
+            Some("is too short for a key; copy the whole of it")
+        } else {
+            None
+        }
     }
 
     /// A value that counts as a secret whatever it looks like: a header the person configured may well be `1` or `none`.

@@ -9,6 +9,7 @@ use hermes_model::provider::{Provider, table::PROVIDERS};
 use hermes_model::resolve::{self, Ask, Credential, ModelConfig, ResolveError, Source};
 use hermes_model::secret::Secret;
 use hermes_model::wire::Login;
+use std::collections::BTreeSet;
 use url::Url;
 
 /// A provider as the person means it.
@@ -93,9 +94,21 @@ impl Who {
 
     /// Its credentials as they are now: stored ones, logins of other programs, variables.
     pub(super) fn credentials(&self, app: &App) -> Vec<Row> {
-        let variables = self.row.key_env.iter().filter(|_| self.name == self.row.id);
-        let live = variables.filter_map(|name| Some(from_variable(name, app.env().credential(name)?)));
+        let built_in = self.row.key_env.iter().copied().filter(|_| self.name == self.row.id);
+        let mut variables: Vec<&str> = self.named_variables(&app.knowledge.config).chain(built_in).collect();
+        let mut seen = BTreeSet::new();
+        variables.retain(|name| seen.insert(*name));
+        let live = variables.into_iter().filter_map(|name| Some(from_variable(name, app.env().credential(name)?)));
         app.knowledge.logins.pool(&self.name, live.collect())
+    }
+
+    /// The variables the config names for its key, under the provider's own name and beside the choice.
+    fn named_variables<'c>(&self, config: &'c ModelConfig) -> impl Iterator<Item = &'c str> {
+        let entry = config.entry(self.name.strip_prefix("custom:").unwrap_or(&self.name));
+        let chosen = config.model.provider.as_deref().and_then(|name| Self::find(name, config).ok());
+        let is_chosen = chosen.is_some_and(|chosen| chosen.name == self.name);
+        let beside_choice = config.model.key_env.as_deref().filter(|_| is_chosen);
+        beside_choice.into_iter().chain(entry.and_then(|entry| entry.key_env.as_deref()))
     }
 }
 
@@ -140,7 +153,8 @@ pub(super) fn origin(credential: &Credential, environment: &Environment) -> Stri
     let kind = if credential.login == Login::OAuth { "login" } else { "key" };
     match &credential.source {
         Source::Explicit => "given for this run".into(),
-        Source::Config => "model.api_key or model.key_env in config.yaml".into(),
+        Source::Config => "model.api_key in config.yaml".into(),
+        Source::Entry(_) if credential.secret.is_none() => "none needed".into(),
         Source::Entry(name) => format!("providers.{name} in config.yaml"),
         Source::Env(name) => match environment.source(name) {
             Some(place) => format!("{name} ({place})"),

@@ -173,7 +173,8 @@ async fn remove(who: &str, target: &str, profile: Option<&str>, console: &mut Co
     let (app, who) = load(who, profile).await?;
     let rows = who.credentials(&app);
     refuse_variable(pick(&who.name, &rows, target)?, &app)?;
-    let removed = app.auth.store().remove(&*app.clock, &app.auth.paths, &rows, &who.name, target).await?;
+    let (store, logins) = (app.auth.store(), &app.knowledge.logins);
+    let removed = store.remove(&*app.clock, &app.auth.paths, logins, &rows, &who.name, target).await?;
     let (label, provider) = (&removed.label, &who.label);
     if removed.suppressed {
         writeln!(

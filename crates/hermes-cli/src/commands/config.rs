@@ -5,6 +5,7 @@
 
 mod report;
 
+use super::person::Person;
 use super::{Console, Exit, Trouble};
 use crate::settings::disk::{self, Lock};
 use crate::settings::edit::{self, Change, EditError};
@@ -86,6 +87,24 @@ pub fn run(args: ConfigArgs, home: &Home, environment: &Environment, console: &m
         ConfigCommand::Migrate { dry_run } => migrate_files(home, console, dry_run),
     };
     console.finish(outcome)
+}
+
+/// Asks for the secret that `config set KEY -` means, where a person would otherwise type it in plain sight.
+pub fn with_secret_typed(args: ConfigArgs) -> Result<ConfigArgs, Trouble> {
+    match (args.command, Person::present()) {
+        (Some(ConfigCommand::Set { force, key, value }), Some(person)) if value == "-" && is_secret(&key) => {
+            let value = person.secret_now(&format!("{key}:"), "it does not appear as you paste it")?;
+            Ok(ConfigArgs { command: Some(ConfigCommand::Set { force, key, value }) })
+        }
+        (command, _) => Ok(ConfigArgs { command }),
+    }
+}
+
+fn is_secret(key: &str) -> bool {
+    match variable_name(key) {
+        Some(name) => mask::is_credential(&name),
+        None => KeyPath::parse(key).is_ok_and(|path| mask::is_secret(&path)),
+    }
 }
 
 fn line(console: &mut Console<'_>, text: &str) -> Result<Exit, Trouble> {
@@ -199,13 +218,22 @@ fn set_variable(
     if environment.source(name) == Some(Source::Managed) {
         return Err(fixed_by_administrator(name, &environment.managed_dir().join(".env").display().to_string()));
     }
-    if mask::is_credential(name) && !value.is_ascii() {
+    let value = value.trim();
+    if mask::is_credential(name) && value.is_empty() {
+        return Err(Trouble::Refused(format!(
+            "An empty {name} opens nothing; nothing was written. To remove it: hermes config unset {name}"
+        )));
+    }
+    // A password may have spaces; in a key they are left over from copying.
+    let is_key = name.ends_with("_KEY") || name.ends_with("_TOKEN");
+    let is_odd = |c: char| !c.is_ascii() || (is_key && !c.is_ascii_graphic());
+    if mask::is_credential(name) && value.contains(is_odd) {
         return Err(Trouble::Refused(format!(
             "{name} has characters no key can have. Copy it again; nothing was written."
         )));
     }
-    dotenv::change(home, |file| file.set(name, value.trim()))?;
-    writeln!(console.out, "Saved {name} ({}) in {}.", report::variable(name, value.trim()), home.env_file().display())?;
+    dotenv::change(home, |file| file.set(name, value))?;
+    writeln!(console.out, "Saved {name} ({}) in {}.", report::variable(name, value), home.env_file().display())?;
     Ok(Exit::Done)
 }
 

@@ -16,8 +16,7 @@ use crate::app::App;
 use crate::args::Asking;
 use crate::settings::KeyPath;
 use hermes_model::provider::names::wire_name;
-use hermes_model::provider::table::PROVIDERS;
-use hermes_model::resolve::{Ask, split_model};
+use hermes_model::resolve::{Ask, ResolveError, split_model};
 use offer::Offer;
 use save::Choice;
 use serde_json::json;
@@ -138,20 +137,28 @@ fn current(app: &App, console: &mut Console<'_>) -> Result<Exit, Trouble> {
             let from = if app.knowledge.config.model.default.is_some() { "" } else { ", nobody chose it" };
             writeln!(console.out, "{} at {} ({}{from})", runtime.model, runtime.label, runtime.name)?;
         }
+        // Its own words send the person to `hermes model`, which is here.
+        Err(ResolveError::NoProvider) => writeln!(
+            console.out,
+            "No model can be asked: no provider is chosen and no key is there.\n\n\
+             Save a key:\n  hermes auth add PROVIDER --api-key - < file-with-the-key"
+        )?,
         Err(error) => writeln!(console.out, "No model can be asked: {error}.")?,
     }
-    let ids: Vec<&str> = PROVIDERS.iter().map(|row| row.id).collect();
+    let names: Vec<String> = Who::all(&app.knowledge.config).into_iter().map(|who| who.name).collect();
     writeln!(
         console.out,
-        "\nChange it:\n  hermes model --provider PROVIDER MODEL\n  hermes model --list [--provider PROVIDER]\n\nProviders:"
+        "\nChoose without a terminal:\n  hermes model --provider PROVIDER MODEL\n  \
+         hermes model --base-url http://127.0.0.1:8000/v1 MODEL\n  \
+         hermes model --list [--provider PROVIDER]\n\nProviders:"
     )?;
-    for line in wrapped(&ids, 100) {
+    for line in wrapped(&names, 100) {
         writeln!(console.out, "  {line}")?;
     }
     Ok(Exit::Done)
 }
 
-fn wrapped(words: &[&str], width: usize) -> Vec<String> {
+fn wrapped(words: &[String], width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in words {
         match lines.last_mut() {
@@ -159,7 +166,7 @@ fn wrapped(words: &[&str], width: usize) -> Vec<String> {
                 line.push(' ');
                 line.push_str(word);
             }
-            _ => lines.push((*word).to_owned()),
+            _ => lines.push(word.clone()),
         }
     }
     lines
@@ -214,6 +221,7 @@ async fn set(
 ) -> Result<Exit, Trouble> {
     let Wanted { who, model, base_url: of_alias } = wanted;
     let base_url = base_url.or(of_alias);
+    require_address(app, &who, base_url.as_ref())?;
     if let (Some(model), true) = (&model, force) {
         let choice = Choice { model: wire_name(who.row, model), who, base_url };
         return save::write(app, &choice, console);
@@ -232,6 +240,19 @@ async fn set(
         return Err(Trouble::Refused(offer.refusal(&who, &model)));
     }
     save::write(app, &Choice { model, who, base_url }, console)
+}
+
+/// A provider that is wherever the person says cannot be chosen before they said where.
+fn require_address(app: &App, who: &Who, base_url: Option<&Url>) -> Result<(), Trouble> {
+    let is_unknown = || matches!(who.access(app), Access::Missing(ResolveError::MissingBaseUrl { .. }));
+    if base_url.is_some() || !who.needs_address() || !is_unknown() {
+        return Ok(());
+    }
+    Err(Trouble::Usage(format!(
+        "no address is known for {}, so nothing was written. Say where it is:\n  \
+         hermes model --provider {} --base-url http://127.0.0.1:8000/v1 MODEL",
+        who.label, who.name
+    )))
 }
 
 fn nothing_offered(who: &Who, offer: &Offer) -> Trouble {

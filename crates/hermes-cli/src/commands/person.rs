@@ -65,13 +65,12 @@ impl Person {
     /// Something that must not appear on the screen.
     pub(super) async fn secret(self, question: &str, help: &str) -> Result<String, Trouble> {
         let (question, help) = (question.to_owned(), help.to_owned());
-        ask(move || {
-            let prompt = Password::new(&question).without_confirmation().with_display_mode(PasswordDisplayMode::Hidden);
-            let prompt =
-                prompt.with_formatter(&|typed| if typed.is_empty() { "none".into() } else { "********".into() });
-            prompt.with_help_message(&help).prompt()
-        })
-        .await
+        ask(move || hidden(&question, &help)).await
+    }
+
+    /// The same for a command that needs no runtime.
+    pub(super) fn secret_now(self, question: &str, help: &str) -> Result<String, Trouble> {
+        hidden(question, help).map_err(unanswered)
     }
 
     pub(super) async fn line(self, question: &str, help: &str, initial: &str) -> Result<String, Trouble> {
@@ -81,15 +80,29 @@ impl Person {
     }
 }
 
+fn hidden(question: &str, help: &str) -> Result<String, InquireError> {
+    let prompt = Password::new(question).without_confirmation().with_display_mode(PasswordDisplayMode::Hidden);
+    let prompt = prompt.with_formatter(&|typed| if typed.is_empty() { "none".into() } else { "********".into() });
+    prompt.with_help_message(help).prompt()
+}
+
+fn unanswered(error: InquireError) -> Trouble {
+    match error {
+        InquireError::OperationCanceled | InquireError::OperationInterrupted => Trouble::Interrupted,
+        other => failed(&other),
+    }
+}
+
+fn failed(reason: &dyn fmt::Display) -> Trouble {
+    Trouble::Refused(format!("the terminal could not be asked: {reason}"))
+}
+
 async fn ask<T: Send + 'static>(
     prompt: impl FnOnce() -> Result<T, InquireError> + Send + 'static,
 ) -> Result<T, Trouble> {
-    let failed = |reason: String| Trouble::Refused(format!("the terminal could not be asked: {reason}"));
     match tokio::task::spawn_blocking(prompt).await {
-        Ok(Ok(answer)) => Ok(answer),
-        Ok(Err(InquireError::OperationCanceled | InquireError::OperationInterrupted)) => Err(Trouble::Interrupted),
-        Ok(Err(error)) => Err(failed(error.to_string())),
-        Err(error) => Err(failed(error.to_string())),
+        Ok(answer) => answer.map_err(unanswered),
+        Err(error) => Err(failed(&error)),
     }
 }
 

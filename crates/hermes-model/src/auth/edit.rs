@@ -81,7 +81,11 @@ impl AuthStore {
     pub async fn add_key(&self, clock: &dyn Clock, new: NewKey) -> Result<Listed, AuthError> {
         let provider = new.provider.as_str();
         let bad = |what: String| AuthError::new(provider, AuthCode::BadInput, what);
-        let secret = Secret::usable(new.key.expose_secret()).ok_or_else(|| bad("this is not a usable key".into()))?;
+        let typed = new.key.expose_secret();
+        let secret = Secret::usable(typed).ok_or_else(|| {
+            let flaw = Secret::flaw(typed).unwrap_or("cannot be used");
+            bad(format!("this {flaw}. Nothing was stored"))
+        })?;
         if provider == COPILOT {
             copilot::check_github_token(&secret)?;
         }
@@ -108,17 +112,27 @@ impl AuthStore {
         self.edit(clock, add).await.map_err(|error| error.about(provider))?
     }
 
-    /// Removes one credential of a pool, named by number, id or label. A borrowed one is taken out of use instead.
+    /// Removes one credential of a pool, named by number, id or label. A borrowed one is taken out of use instead. One
+    /// that a profile inherits stays: the default profile would lose it without having been asked.
     pub async fn remove(
         &self,
         clock: &dyn Clock,
         paths: &AuthPaths,
+        logins: &Logins,
         rows: &[Row],
         provider: &str,
         target: &str,
     ) -> Result<Removed, AuthError> {
         let row = pick(provider, rows, target)?;
-        let store = self.owner_of(provider).await.map_err(|error| error.about(provider))?;
+        if logins.is_inherited(provider, row) {
+            let what = format!(
+                "\"{}\" belongs to the default profile and stays; remove it there: \
+                 `hermes -p default auth remove {provider} {}`",
+                row.label(),
+                row.id()
+            );
+            return Err(AuthError::new(provider, AuthCode::BadInput, what));
+        }
         let source = row.source();
         let suppressed = !source.is_stored(provider);
         let remove = |document: &mut Document| {
@@ -131,9 +145,9 @@ impl AuthStore {
                 document.forget_state(provider);
             }
         };
-        store.edit(clock, remove).await.map_err(|error| error.about(provider))?;
+        self.edit(clock, remove).await.map_err(|error| error.about(provider))?;
         if source == Source::HermesPkce {
-            delete(&paths.anthropic_file()).await.map_err(|error| error.about(provider))?;
+            delete(&paths.own_anthropic_file()).await.map_err(|error| error.about(provider))?;
         }
         Ok(Removed { label: row.label().to_owned(), suppressed })
     }
@@ -351,7 +365,8 @@ mod tests {
 
         assert_eq!(store.reset(&clock, "groq").await, Ok(Reset { woken: 1, still_dead: 0 }));
         let pool = rows(&paths, "groq").await;
-        let removed = store.remove(&clock, &paths, &pool, "groq", "spare").await.expect("removed");
+        let logins = Logins::load(&paths, &Endpoints::default(), None).await;
+        let removed = store.remove(&clock, &paths, &logins, &pool, "groq", "spare").await.expect("removed");
         assert_eq!(removed, Removed { label: "spare".into(), suppressed: false });
         let left = rows(&paths, "groq").await;
         assert_eq!(left.iter().map(Row::label).collect::<Vec<_>>(), ["key 1"]);
@@ -373,7 +388,8 @@ mod tests {
         paths.claude_code = Some(file.clone());
 
         let pool = rows(&paths, ANTHROPIC).await;
-        let removed = store.remove(&clock, &paths, &pool, ANTHROPIC, "1").await.expect("removed");
+        let logins = Logins::load(&paths, &Endpoints::default(), None).await;
+        let removed = store.remove(&clock, &paths, &logins, &pool, ANTHROPIC, "1").await.expect("removed");
         assert_eq!(removed, Removed { label: "claude_code".into(), suppressed: true });
         assert_eq!(rows(&paths, ANTHROPIC).await, vec![]);
         assert_eq!(std::fs::read_to_string(&file).expect("kept"), content);

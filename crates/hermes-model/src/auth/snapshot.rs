@@ -45,6 +45,8 @@ pub struct Parts {
     pub claude_code: Option<Object>,
     /// Our own `.anthropic_oauth.json`.
     pub hermes_pkce: Option<Object>,
+    /// That file is the root's, when `own` is the document of a profile.
+    pub hermes_pkce_is_of_root: bool,
     /// The Codex program's `auth.json`.
     pub codex_cli: Option<Object>,
     /// The GitHub token of GitHub's own program, found by the caller.
@@ -60,6 +62,7 @@ pub struct Logins {
     nous: Option<Login>,
     claude_code: Option<Login>,
     hermes_pkce: Option<Login>,
+    hermes_pkce_is_of_root: bool,
     github: Option<Secret>,
     warnings: Vec<StoreWarning>,
 }
@@ -73,6 +76,7 @@ impl Parts {
             own: document(&store.path(), &mut warnings),
             root: store.root().map(|root| document(&root.path(), &mut warnings)),
             hermes_pkce: object(Some(&paths.anthropic_file()), &mut warnings),
+            hermes_pkce_is_of_root: paths.anthropic_file() != paths.own_anthropic_file(),
             claude_code: object(paths.claude_code.as_deref(), &mut warnings),
             codex_cli: object(paths.codex_cli.as_deref(), &mut warnings),
             github: None,
@@ -94,6 +98,7 @@ impl Logins {
         let mut logins = Self {
             own: parts.own,
             root: parts.root,
+            hermes_pkce_is_of_root: parts.hermes_pkce_is_of_root,
             github: parts.github,
             warnings: parts.warnings,
             ..Self::default()
@@ -156,6 +161,20 @@ impl Logins {
             live.sort_by_key(|one| ANTHROPIC_ORDER.iter().position(|source| *source == one.source.to_string()));
         }
         pool::seeded(self.rows(provider), live, &self.suppressed(provider))
+    }
+
+    /// Whether a row of a profile's pool is kept by the root, where the default profile uses it too. What is borrowed
+    /// from elsewhere belongs to neither.
+    pub fn is_inherited(&self, provider: &str, row: &Row) -> bool {
+        let Some(root) = &self.root else { return false };
+        let source = row.source();
+        let has_row = |document: &Document| document.rows(provider).iter().any(|known| known.id() == row.id());
+        match source {
+            Source::HermesPkce => self.hermes_pkce_is_of_root,
+            Source::DeviceCode if self.own.state(provider).is_some() => false,
+            Source::DeviceCode if root.state(provider).is_some() => true,
+            _ => source.is_stored(provider) && !has_row(&self.own) && has_row(root),
+        }
     }
 
     fn own_logins(&self, provider: &str) -> Vec<Live> {

@@ -221,21 +221,22 @@ fn from_config(choice: &Choice<'_>, site: Option<&Site>, known: &Known<'_>) -> V
         && !choice.is_named_endpoint()
         && let Some(owner) = config_owner(choice, selected.base_url.as_deref(), by == Some(By::Config))
     {
-        let inline = selected.api_key.clone().map(|secret| ("config:model.api_key", secret));
-        let named = selected.key_env.as_deref().and_then(|name| known.env.credential(name));
-        let named = named.map(|secret| ("config:model.key_env", secret));
-        offers
-            .extend(inline.into_iter().chain(named).map(|(id, secret)| Offer::new(id, secret, Source::Config, owner)));
+        let inline = selected.api_key.clone();
+        offers.extend(inline.map(|secret| Offer::new("config:model.api_key", secret, Source::Config, owner)));
+        let named = selected.key_env.as_deref().and_then(|name| Some((name, known.env.credential(name)?)));
+        offers.extend(named.map(|(name, secret)| {
+            // A person mends a key where it is, not where its name is written.
+            Offer::new("config:model.key_env", secret, Source::Env(name.to_owned()), owner)
+        }));
     }
     if let Some(entry) = choice.entry
         && let Some(owner) = config_owner(choice, entry.base_url.as_deref(), by == Some(By::Entry))
     {
-        let inline = entry.api_key.clone().map(|secret| (format!("config:{}", entry.key), secret));
-        let named =
-            entry.key_env.as_deref().and_then(|name| Some((format!("env:{name}"), known.env.credential(name)?)));
-        let source = entry_source(entry);
-        offers
-            .extend(inline.into_iter().chain(named).map(|(id, secret)| Offer::new(&id, secret, source.clone(), owner)));
+        let inline = entry.api_key.clone();
+        let id = format!("config:{}", entry.key);
+        offers.extend(inline.map(|secret| Offer::new(&id, secret, entry_source(entry), owner)));
+        let named = entry.key_env.as_deref().and_then(|name| Some((name, known.env.credential(name)?)));
+        offers.extend(named.map(|(name, secret)| Offer::env(name, secret, owner)));
     }
     offers
 }

@@ -23,7 +23,7 @@ pub(super) async fn list(
     for (who, rows) in found.iter().filter(|(_, rows)| !rows.is_empty()) {
         writeln!(console.out, "{} ({})", who.label, who.name)?;
         let lines: Vec<[String; 5]> =
-            edit::list(rows, app.now()).iter().zip(rows).map(|(listed, row)| line(listed, row, who)).collect();
+            edit::list(rows, app.now()).iter().zip(rows).map(|(listed, row)| line(listed, row, who, &app)).collect();
         table::write(console.out, &lines)?;
     }
     if found.iter().all(|(_, rows)| rows.is_empty()) {
@@ -84,11 +84,14 @@ fn last_error(who: &Who, app: &App) -> Option<String> {
     edit::status(&app.knowledge.logins, &who.name, &[], app.now()).last_error
 }
 
-fn line(listed: &Listed, row: &Row, who: &Who) -> [String; 5] {
-    let source = match row.base_url().filter(|_| who.needs_address()) {
-        Some(url) => format!("{}, for {url}", listed.source),
-        None => listed.source.to_string(),
-    };
+fn line(listed: &Listed, row: &Row, who: &Who, app: &App) -> [String; 5] {
+    let mut source = listed.source.to_string();
+    if let Some(url) = row.base_url().filter(|_| who.needs_address()) {
+        source.push_str(&format!(", for {url}"));
+    }
+    if app.knowledge.logins.is_inherited(&who.name, row) {
+        source.push_str(", from the default profile");
+    }
     [listed.index.to_string(), listed.label.clone(), kind(listed.auth_type).into(), source, access::standing(listed)]
 }
 
@@ -102,7 +105,8 @@ fn kind(auth_type: AuthType) -> &'static str {
 fn to_json(who: &Who, rows: &[Row], app: &App) -> Value {
     let credentials: Vec<Value> = edit::list(rows, app.now())
         .into_iter()
-        .map(|listed| {
+        .zip(rows)
+        .map(|(listed, row)| {
             let (status, reason) = match &listed.standing {
                 Standing::Ready => ("ready", None),
                 Standing::Resting { .. } => ("resting", None),
@@ -113,6 +117,7 @@ fn to_json(who: &Who, rows: &[Row], app: &App) -> Value {
                 "source": listed.source.to_string(), "status": status, "reason": reason,
                 "rests_for_seconds": listed.rest.map(|time| time.as_secs()),
                 "expires_in_seconds": listed.life.map(|time| time.as_secs()),
+                "inherited": app.knowledge.logins.is_inherited(&who.name, row),
             })
         })
         .collect();

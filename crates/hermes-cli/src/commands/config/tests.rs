@@ -213,12 +213,34 @@ fn keys_go_to_the_env_file_and_are_never_echoed() {
         desk.config_says(&["set", "HF_TOKEN", "hf_“x”"]),
         failed("HF_TOKEN has characters no key can have. Copy it again; nothing was written.\n")
     );
+    assert_eq!(
+        desk.config_says(&["set", "HF_TOKEN", "two words"]),
+        failed("HF_TOKEN has characters no key can have. Copy it again; nothing was written.\n")
+    );
+    assert_eq!(
+        desk.config_says(&["set", "HF_TOKEN", " "]),
+        failed("An empty HF_TOKEN opens nothing; nothing was written. To remove it: hermes config unset HF_TOKEN\n")
+    );
+    assert!(!desk.env().contains("HF_TOKEN"));
     assert!(!desk.home.config_file().exists());
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
         let mode = |path: &std::path::Path| std::fs::metadata(path).expect("there").permissions().mode() & 0o777;
         assert_eq!((mode(desk.home.dir()), mode(&desk.home.env_file())), (0o700, 0o600));
+    }
+}
+
+#[test]
+fn only_secrets_are_typed_unseen() {
+    for (key, unseen) in [
+        ("OPENROUTER_API_KEY", true),
+        ("hf_token", true),
+        ("model.api_key", true),
+        ("agent.max_turns", false),
+        ("HERMES_TIMEZONE", false),
+    ] {
+        assert_eq!(is_secret(key), unseen, "{key}");
     }
 }
 

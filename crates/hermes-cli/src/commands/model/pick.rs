@@ -10,8 +10,9 @@ use super::offer::Offer;
 use super::save::{self, Choice};
 use crate::app::App;
 use hermes_model::catalog::{self, LocalServer, ModelInfo};
-use hermes_model::provider::AuthKind;
 use hermes_model::provider::names::wire_name;
+use hermes_model::provider::table::PROVIDERS;
+use hermes_model::provider::{AuthKind, Provider};
 use hermes_model::resolve::{Ask, ResolveError, Runtime};
 use url::Url;
 
@@ -49,12 +50,15 @@ async fn provider(
     person: Person,
     console: &mut Console<'_>,
 ) -> Result<Who, Trouble> {
-    let looking = catalog::list_local(app.local_servers(), &*app.transport, &*app.clock);
+    let places = places(app);
+    let looking = catalog::list_local(places.clone(), &*app.transport, &*app.clock);
     let local = watch(console, |_| "looking for model servers on this machine".to_owned(), looking).await?;
     let mut rows: Vec<(Group, String, Who)> = Who::all(&app.knowledge.config)
         .into_iter()
         .map(|who| {
-            let (group, remark) = describe(&who, app, &local);
+            let place = places.iter().find(|(row, _)| row.id == who.name).map(|(_, url)| url);
+            let running = local.iter().find(|server| server.provider.id == who.name);
+            let (group, remark) = describe(&who, who.access(app), place, running);
             (group, remark, who)
         })
         .collect();
@@ -69,6 +73,20 @@ async fn provider(
     let chosen = person.choose("Who should answer?", lines.collect(), start).await?;
     let (.., who) = rows.into_iter().nth(chosen).ok_or(Trouble::Interrupted)?;
     Ok(who)
+}
+
+/// Where servers of one's own may be: at the usual addresses, or at the one configured.
+fn places(app: &App) -> Vec<(&'static Provider, Url)> {
+    let config = &app.knowledge.config;
+    let mut places = app.local_servers();
+    for row in PROVIDERS.iter().filter(|row| row.is_self_hosted()) {
+        let Ok(who) = Who::find(row.id, config) else { continue };
+        if let Some(url) = who.configured_address(config).and_then(|text| check_url(text).ok()) {
+            places.retain(|(known, _)| known.id != row.id);
+            places.push((row, url));
+        }
+    }
+    places
 }
 
 /// In which order providers are shown.
@@ -89,15 +107,19 @@ impl Group {
     }
 }
 
-fn describe(who: &Who, app: &App, local: &[LocalServer]) -> (Group, String) {
-    let running = local.iter().find(|server| server.provider.id == who.name);
-    match (who.access(app), running) {
+/// What to say about a provider: what opens it, where it would be asked, and what was found there.
+fn describe(who: &Who, access: Access, place: Option<&Url>, running: Option<&LocalServer>) -> (Group, String) {
+    match (access, running) {
         (_, Some(server)) => (Group::Ready, format!("{} models at {}", server.models.len(), server.base_url)),
-        (Access::Ready(origin), None) => (Group::Ready, origin),
+        (Access::Ready(origin), None) => match place.filter(|_| who.needs_address()) {
+            Some(url) => (Group::Ready, format!("{url}, {origin}")),
+            None => (Group::Ready, origin),
+        },
         (Access::Open, None) if who.name.starts_with("custom:") => (Group::Ready, "your endpoint".into()),
-        (Access::Open, None) if who.row.is_self_hosted() => {
-            (Group::Silent, format!("no server at {}", who.row.base_url))
-        }
+        (Access::Open, None) if who.row.is_self_hosted() => match place {
+            Some(url) => (Group::Silent, format!("no list of models at {url}")),
+            None => (Group::Needs, "any address you name".into()),
+        },
         (Access::Open, None) => (Group::Needs, "the program `copilot`, with its own login".into()),
         (Access::Missing(_), None) if who.needs_address() => (Group::Needs, "any address you name".into()),
         (Access::Missing(ResolveError::Exhausted { .. }), None) => {
@@ -182,4 +204,30 @@ fn line(model: &ModelInfo, current: Option<&str>) -> Line {
     let marks: Vec<String> = marks.into_iter().flatten().collect();
     let remark = if marks.is_empty() { String::new() } else { format!(" ({})", marks.join(", ")) };
     Line { shown: format!("{}{remark}", model.id), ..Line::plain(model.id.clone()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hermes_model::resolve::ModelConfig;
+
+    #[test]
+    fn a_custom_endpoint_is_shown_with_the_address_it_has() {
+        let who = Who::find("custom", &ModelConfig::default()).expect("a provider");
+        let url: Url = "http://box:8000/v1".parse().expect("a URL");
+        let model = ModelInfo { id: "m".into(), context_window: None, free: false };
+        let server = LocalServer { provider: who.row, base_url: url.clone(), models: vec![model] };
+        let shown = |access, place, running| describe(&who, access, place, running);
+        let (open, ready) = (Access::Open, Access::Ready("BOX_KEY (.env)".into()));
+        assert_eq!(
+            shown(open.clone(), Some(&url), Some(&server)),
+            (Group::Ready, "1 models at http://box:8000/v1".into())
+        );
+        assert_eq!(
+            shown(open.clone(), Some(&url), None),
+            (Group::Silent, "no list of models at http://box:8000/v1".into())
+        );
+        assert_eq!(shown(ready, Some(&url), None), (Group::Ready, "http://box:8000/v1, BOX_KEY (.env)".into()));
+        assert_eq!(shown(open, None, None), (Group::Needs, "any address you name".into()));
+    }
 }

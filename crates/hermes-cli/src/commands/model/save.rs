@@ -69,7 +69,8 @@ fn plan(raw: &Value, choice: &Choice, config: &ModelConfig) -> Vec<Change> {
     let path = |key: &str| KeyPath::of(["model", key]);
     let text = |key: &str| path(key).find(&present).and_then(Value::as_str).filter(|text| !text.is_empty());
     let before = text("provider").and_then(|name| resolve::whois(name, config).ok()).map(|(_, name)| name);
-    let same_provider = before.as_ref() == Some(&choice.who.name);
+    // An address without a provider's name beside it is that of the endpoint nobody else has.
+    let same_provider = before.as_deref().unwrap_or("custom") == choice.who.name;
 
     // The usual place needs no mention.
     let usual = |url: &&Url| url.as_str().trim_end_matches('/') != choice.who.row.base_url.trim_end_matches('/');
@@ -151,6 +152,17 @@ mod tests {
             after(before, "custom", "other", Some("http://other:1/v1")),
             "model:\n  default: other\n  provider: custom\n  base_url: http://other:1/v1\n"
         );
+    }
+
+    #[test]
+    fn an_address_that_names_no_provider_stays_with_the_custom_endpoint() {
+        let before = "model:\n  default: m\n  base_url: http://box:8000/v1\n  api_key: sk-secret\n";
+        assert_eq!(
+            after(before, "custom", "m2", None),
+            "model:\n  default: m2\n  base_url: http://box:8000/v1\n  api_key: sk-secret\n  provider: custom\n"
+        );
+        let auto = before.replace("model:\n", "model:\n  provider: auto\n");
+        assert_eq!(after(&auto, "custom", "m", None), auto.replace("auto", "custom"));
     }
 
     #[test]

@@ -142,7 +142,7 @@ fn golden_vectors() -> Vec<Vector> {
             &[("MY_KEY", "my-key-1")],
             ask("my-proxy", ""),
         )
-        .gives("custom:my-proxy", MESSAGES, "https://proxy.test/anthropic", Some("my-key-1"), "custom_provider:my-proxy"),
+        .gives("custom:my-proxy", MESSAGES, "https://proxy.test/anthropic", Some("my-key-1"), "env:MY_KEY"),
         vector(
             "11 an endpoint of the list",
             json!({"custom_providers": [{"name": "Local", "base_url": "http://127.0.0.1:8080/v1", "model": "qwen"}]}),
@@ -303,7 +303,7 @@ fn everyday_machines_resolve() {
         vector("moved the way its own tools move it", none(), &[("OLLAMA_HOST", "box")], ask("ollama", "qwen3:32b"))
             .gives("ollama", CHAT, "http://box:11434/v1", None, "none"),
         vector("a built-in provider with settings of its own", json!({"providers": {"groq": {"base_url": "https://gateway.corp/groq/v1", "key_env": "CORP_KEY"}}}), &[("CORP_KEY", "corp-1"), ("GROQ_API_KEY", "gsk-1")], ask("groq", ""))
-            .gives("groq", CHAT, "https://gateway.corp/groq/v1", Some("corp-1"), "custom_provider:groq"),
+            .gives("groq", CHAT, "https://gateway.corp/groq/v1", Some("corp-1"), "env:CORP_KEY"),
         vector("the named variable is missing", json!({"providers": {"p": {"base_url": "http://127.0.0.1:1/v1", "key_env": "P_KEY", "model": "m"}}}), &[], ask("p", ""))
             .fails("missing_api_key"),
         vector("a saved Responses mode on a chat server", json!({"model": {"provider": "custom", "base_url": "http://127.0.0.1:1/v1", "default": "m", "api_mode": "codex_responses"}}), &[], ask("", ""))
