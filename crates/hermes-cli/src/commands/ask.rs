@@ -21,6 +21,7 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
+use url::Url;
 
 /// Names this alike are worth a mention when a model is not found.
 const ALIKE: f64 = 0.8;
@@ -176,17 +177,21 @@ async fn choose(wanted: Ask, app: &App, screen: &Screen) -> Result<(Ask, Runtime
         }
         // A server the person runs knows best which model it has loaded.
         ResolveError::NoModel { base_url, .. } => {
-            let row = Provider::find("custom").into_iter().map(|row| (row, base_url.clone())).collect();
-            let found = catalog::find_local(row, &*app.transport, &*app.clock).await;
-            let model = found.and_then(|server| server.models.into_iter().next());
-            let Some(model) = model else { return Err(error.into()) };
-            screen.remark(&format!("using {}, the first model at {base_url}", model.id));
-            Ask { model: Some(model.id), ..wanted }
+            let Some(model) = first_listed(base_url, app).await else { return Err(error.into()) };
+            screen.remark(&format!("using {model}, the first model at {base_url}"));
+            Ask { model: Some(model), ..wanted }
         }
         _ => return Err(error.into()),
     };
     let runtime = app.knowledge.resolve(&wanted)?;
     Ok((wanted, runtime))
+}
+
+/// The model that is asked at an endpoint when nobody chose one: the first it lists.
+pub(super) async fn first_listed(base_url: &Url, app: &App) -> Option<String> {
+    let row = Provider::find("custom").into_iter().map(|row| (row, base_url.clone())).collect();
+    let found = catalog::find_local(row, &*app.transport, &*app.clock).await?;
+    found.models.into_iter().next().map(|model| model.id)
 }
 
 pub(super) const NOTHING_CONFIGURED: &str = "\
