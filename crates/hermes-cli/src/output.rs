@@ -225,7 +225,7 @@ impl Screen {
             self.out(&mut state, &format!("{text}{newline}"));
         }
         let trouble = match result {
-            Ok(_) => outcome.remark().map(str::to_owned),
+            Ok(reply) => outcome.remark(reply),
             Err(fault) => Some(words::explain(fault, state.provider.as_deref(), state.key.as_ref())),
         };
         drop(state);
