@@ -103,7 +103,7 @@ pub struct ChatArgs {
     #[arg(short, long, value_name = "TEXT")]
     pub query: Option<String>,
 
-    /// Only the answer on stdout; on stderr only errors and, last, `session_id: ID`
+    /// Only the answer on stdout; on stderr only errors, who else answered and, last, `session_id: ID`
     #[arg(short = 'Q', long)]
     pub quiet: bool,
 }

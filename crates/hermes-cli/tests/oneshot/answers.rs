@@ -130,6 +130,21 @@ async fn tools_that_nobody_runs_are_no_answer() {
 }
 
 #[tokio::test]
+async fn an_answer_of_somebody_else_says_so() {
+    let refused = || Move::status(402);
+    let server = ModelServer::start([refused(), Move::say("ok"), refused(), Move::say("ok")]).await;
+    let spare = format!("  - name: spare\n    base_url: {}\n    key_env: REHEARSAL_KEY\n", server.base_url());
+    let fallback = "fallback_providers:\n  - provider: custom:spare\n    model: spare-model\n";
+    let world = home_at(&server);
+    let world = world.config(&format!("{}{spare}{fallback}", settings(&server.base_url(), "chat_completions")));
+    let notice = "… credit or quota used up, going on with spare-model at custom:spare\n";
+    assert_eq!(told(&hermes(&world, &["-z", "a"]).await), (Some(0), "ok\n", notice));
+    let quiet = hermes(&world, &["chat", "-Q", "-q", "b"]).await.expect_code(0);
+    assert!(quiet.stderr.starts_with(notice), "{}", quiet.stderr);
+    server.finish();
+}
+
+#[tokio::test]
 async fn two_homes_and_many_processes_at_once_do_not_mix() {
     let (first, second) = (
         ModelServer::start((0..4).map(|_| Move::say("from one").delay(Duration::from_millis(50))).collect::<Vec<_>>())
