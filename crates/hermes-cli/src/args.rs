@@ -11,7 +11,8 @@ Examples:
   hermes model                                choose provider and model
   hermes demo                                 watch it work, no key needed
 
-Exit codes: 0 answered, 1 failed, 2 wrong usage, 130 interrupted.";
+Exit codes: 0 answered, 1 failed, 2 wrong usage (also a --provider nobody knows),
+130 interrupted.";
 
 /// An AI agent for your terminal: any model, your tools, your memory.
 #[derive(Debug, Parser)]

@@ -181,7 +181,7 @@ async fn choose(wanted: Ask, app: &App, screen: &Screen) -> Result<(Ask, Runtime
             screen.remark(&format!("using {model}, the first model at {base_url}"));
             Ask { model: Some(model), ..wanted }
         }
-        _ => return Err(error.into()),
+        _ => return Err(Trouble::of_choice(error, wanted.provider.as_deref())),
     };
     let runtime = app.knowledge.resolve(&wanted)?;
     Ok((wanted, runtime))

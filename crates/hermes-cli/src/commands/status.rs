@@ -52,6 +52,11 @@ async fn look(
             is_first_listed = true;
         }
     }
+    if let Err(error @ ResolveError::UnknownProvider { .. }) = &resolved
+        && ask.provider.is_some()
+    {
+        return Err(Trouble::of_choice(error.clone(), ask.provider.as_deref()));
+    }
     let local = if args.deep { Some(probe_local(&app, console).await?) } else { None };
     let mut report = Report {
         config_file: app.home.config_file(),

@@ -85,7 +85,12 @@ async fn names_nobody_knows_are_answered_with_names_that_exist() {
     let provider = hermes(&nowhere(), &["-z", "hi", "--provider", "opnrouter"]).await;
     let message =
         "hermes -z: `opnrouter` is not a provider (did you mean openrouter?). Type `hermes model` to see all of them\n";
-    assert_eq!(told(&provider), (Some(1), "", message));
+    assert_eq!(told(&provider), (Some(2), "", message));
+    let status = hermes(&nowhere(), &["status", "--provider", "opnrouter"]).await.expect_code(2);
+    assert!(message.ends_with(&status.stderr), "{}", status.stderr);
+    // In the settings it is no mistake of the command line.
+    let world = nowhere().config("model: {provider: opnrouter, default: m}\n");
+    assert_eq!(told(&hermes(&world, &["-z", "hi"]).await), (Some(1), "", message));
     let server = ModelServer::start(Move::status(404).body(
         serde_json::json!({"error": {"message": "The model `qwen3-32` does not exist", "code": "model_not_found"}}),
     ))
