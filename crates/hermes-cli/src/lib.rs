@@ -6,6 +6,7 @@ pub mod commands;
 mod log;
 pub mod output;
 pub mod settings;
+pub mod usage;
 
 use args::{Asking, ChatArgs, Cli, Command};
 use clap::CommandFactory;
@@ -68,8 +69,11 @@ fn on_console(command: Command, asking: &Asking, profile: Option<&str>) -> ExitC
             }
         }
         Command::Completion { shell } => {
-            clap_complete::generate(shell, &mut Cli::command(), "hermes", &mut console.out);
-            Exit::Done
+            // The generator panics when it cannot write; memory takes everything.
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "hermes", &mut script);
+            let written = console.out.write_all(&script).and_then(|()| console.out.flush());
+            console.finish(written.map(|()| Exit::Done).map_err(Trouble::from))
         }
         Command::Version => {
             let version = format!("hermes {}\n", env!("CARGO_PKG_VERSION"));

@@ -106,6 +106,17 @@ async fn names_nobody_knows_are_answered_with_names_that_exist() {
 }
 
 #[tokio::test]
+async fn what_cannot_be_written_is_told_and_what_is_not_read_is_not() {
+    for command in ["completion bash", "--help", "version", "--version"] {
+        let full = shell(&nowhere(), &format!("$0 {command} > /dev/full")).await.expect_code(1);
+        assert!(full.stderr.contains("the output could not be written: "), "{command}: {}", full.stderr);
+        assert_eq!(full.stderr.lines().count(), 1, "{command}: {}", full.stderr);
+        let read = shell(&nowhere(), &format!("($0 {command}; echo $? >&2) | true")).await;
+        assert_eq!(read.stderr, "0\n", "{command}");
+    }
+}
+
+#[tokio::test]
 async fn a_wrong_command_line_is_exit_2_with_a_hint() {
     for (arguments, hint) in [
         (&["--oneshto", "hi"][..], "'--oneshot'"),
