@@ -16,7 +16,7 @@ Exit codes: 0 answered, 1 failed, 2 wrong usage (also a --provider nobody knows)
 
 /// An AI agent for your terminal: any model, your tools, your memory.
 #[derive(Debug, Parser)]
-#[command(name = "hermes", version, after_help = EXAMPLES, disable_help_subcommand = true, args_conflicts_with_subcommands = false)]
+#[command(name = "hermes", version, after_help = EXAMPLES, args_conflicts_with_subcommands = false)]
 pub struct Cli {
     /// Answer this prompt and exit; `-` reads it from standard input
     #[arg(short = 'z', long = "oneshot", value_name = "PROMPT")]

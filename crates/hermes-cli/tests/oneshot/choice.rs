@@ -117,6 +117,25 @@ async fn what_cannot_be_written_is_told_and_what_is_not_read_is_not() {
 }
 
 #[tokio::test]
+async fn help_is_a_command_and_what_is_missing_is_called_so() {
+    let world = nowhere();
+    let (word, flag) = (hermes(&world, &["help"]).await, hermes(&world, &["--help"]).await);
+    assert_eq!(told(&word), (Some(0), flag.stdout.as_str(), ""));
+    for (arguments, message) in [
+        (&["setup"][..], "hermes: `hermes setup` is not there yet; `hermes --help` shows what is\n"),
+        (
+            &["-p", "default", "cron", "list", "--all"],
+            "hermes: `hermes cron` is not there yet; `hermes --help` shows what is\n",
+        ),
+        (&["it's late"], "hermes: that is not a command; to ask it, type\n  hermes -z 'it'\\''s late'\n"),
+    ] {
+        assert_eq!(told(&hermes(&world, arguments).await), (Some(2), "", message), "{arguments:?}");
+    }
+    let below = hermes(&world, &["config", "setup"]).await.expect_code(2);
+    assert!(below.stderr.contains("unrecognized subcommand 'setup'"), "{}", below.stderr);
+}
+
+#[tokio::test]
 async fn a_wrong_command_line_is_exit_2_with_a_hint() {
     for (arguments, hint) in [
         (&["--oneshto", "hi"][..], "'--oneshot'"),
