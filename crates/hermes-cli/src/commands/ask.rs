@@ -3,7 +3,7 @@
 mod input;
 
 use crate::app::App;
-use crate::args::{Asking, OutputFormat};
+use crate::args::{Asking, OutputFormat, Whom};
 use crate::commands::waiting::stop_on_signal;
 use crate::commands::{Exit, Trouble};
 use crate::log;
@@ -44,7 +44,7 @@ pub async fn run(question: Question, profile: Option<&str>) -> ExitCode {
     let script = question.command == "hermes -z" && !std::io::stderr().is_terminal();
     let screen = Screen::new(
         Show {
-            format: question.asking.output_format,
+            format: question.asking.form.format(),
             aside: match (question.quiet, script) {
                 (true, _) => Aside::ErrorsAndSession,
                 (false, true) => Aside::Errors,
@@ -52,7 +52,7 @@ pub async fn run(question: Question, profile: Option<&str>) -> ExitCode {
             },
             command: question.command,
             session: session.clone(),
-            usage_file: question.asking.usage_file.clone(),
+            usage_file: question.asking.form.usage_file.clone(),
         },
         stop.clone(),
     );
@@ -70,7 +70,7 @@ pub async fn run(question: Question, profile: Option<&str>) -> ExitCode {
             }
             code
         }
-        Err(trouble) => refuse(&trouble, question.asking.output_format, &screen),
+        Err(trouble) => refuse(&trouble, question.asking.form.format(), &screen),
     }
 }
 
@@ -126,7 +126,7 @@ async fn prepare(
     session: &SessionId,
     screen: &Screen,
 ) -> Result<(App, Ask, Runtime, Request), Trouble> {
-    let Asking { provider, model, image, .. } = &question.asking;
+    let Asking { whom: Whom { provider, model }, image, .. } = &question.asking;
     let message = input::message(&question.prompt, image, screen).await?;
     let app = App::load(profile, provider.as_deref()).await?;
     log::start(&app.home, &app.settings, session.as_str());

@@ -11,7 +11,7 @@ use super::ask::{NOTHING_CONFIGURED, first_listed};
 use super::waiting::watch;
 use super::{Console, Exit, Trouble, fallback};
 use crate::app::App;
-use crate::args::Asking;
+use crate::args::Whom;
 use hermes_model::auth::edit;
 use hermes_model::catalog;
 use hermes_model::resolve::{Ask, ResolveError, Runtime, route};
@@ -28,19 +28,19 @@ pub struct StatusArgs {
     pub deep: bool,
 }
 
-pub async fn run(args: StatusArgs, asking: &Asking, profile: Option<&str>, console: &mut Console<'_>) -> Exit {
-    let outcome = look(&args, asking, profile, console).await;
+pub async fn run(args: StatusArgs, whom: &Whom, profile: Option<&str>, console: &mut Console<'_>) -> Exit {
+    let outcome = look(&args, whom, profile, console).await;
     console.finish(outcome)
 }
 
 async fn look(
     args: &StatusArgs,
-    asking: &Asking,
+    whom: &Whom,
     profile: Option<&str>,
     console: &mut Console<'_>,
 ) -> Result<Exit, Trouble> {
-    let app = App::load(profile, asking.provider.as_deref()).await?;
-    let mut ask = Ask { provider: asking.provider.clone(), model: asking.model.clone(), ..Ask::default() };
+    let app = App::load(profile, whom.provider.as_deref()).await?;
+    let mut ask = Ask { provider: whom.provider.clone(), model: whom.model.clone(), ..Ask::default() };
     let mut resolved = app.knowledge.resolve(&ask);
     let mut is_first_listed = false;
     if let Err(ResolveError::NoModel { base_url, .. }) = &resolved {

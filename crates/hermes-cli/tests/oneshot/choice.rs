@@ -136,6 +136,25 @@ async fn help_is_a_command_and_what_is_missing_is_called_so() {
 }
 
 #[tokio::test]
+async fn help_offers_a_flag_only_where_it_does_something() {
+    let flags = ["--model", "--provider", "--output-format", "--usage-file", "--image"];
+    for (command, expected) in [
+        ("", &flags[..]),
+        ("chat", &flags),
+        ("demo", &flags[2..4]),
+        ("model", &flags[..2]),
+        ("status", &flags[..2]),
+        ("config", &[]),
+        ("profile", &[]),
+        ("version", &[]),
+    ] {
+        let help = shell(&nowhere(), &format!("$0 {command} --help")).await.expect_code(0).stdout;
+        let offered: Vec<&str> = flags.into_iter().filter(|flag| help.contains(&format!("{flag} <"))).collect();
+        assert_eq!(offered, expected, "{command}");
+    }
+}
+
+#[tokio::test]
 async fn a_wrong_command_line_is_exit_2_with_a_hint() {
     for (arguments, hint) in [
         (&["--oneshto", "hi"][..], "'--oneshot'"),
