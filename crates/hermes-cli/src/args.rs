@@ -11,11 +11,12 @@ Examples:
   hermes model                                choose provider and model
   hermes demo                                 watch it work, no key needed
 
-Exit codes: 0 answered, 1 failed, 2 wrong usage, 130 interrupted.";
+Exit codes: 0 answered, 1 failed, 2 wrong usage (also a --provider nobody knows),
+130 interrupted.";
 
 /// An AI agent for your terminal: any model, your tools, your memory.
 #[derive(Debug, Parser)]
-#[command(name = "hermes", version, after_help = EXAMPLES, disable_help_subcommand = true, args_conflicts_with_subcommands = false)]
+#[command(name = "hermes", version, after_help = EXAMPLES, args_conflicts_with_subcommands = false)]
 pub struct Cli {
     /// Answer this prompt and exit; `-` reads it from standard input
     #[arg(short = 'z', long = "oneshot", value_name = "PROMPT")]
@@ -35,25 +36,65 @@ pub struct Cli {
 /// What `-z` and `chat` have in common.
 #[derive(Debug, Clone, Default, Args)]
 pub struct Asking {
+    #[command(flatten)]
+    pub whom: Whom,
+
+    #[command(flatten)]
+    pub form: Form,
+
+    /// Attach an image file (repeatable)
+    #[arg(long, value_name = "FILE")]
+    pub image: Vec<PathBuf>,
+}
+
+/// Whom to ask.
+#[derive(Debug, Clone, Default, Args)]
+pub struct Whom {
     /// Model for this run
-    #[arg(short, long, value_name = "MODEL", global = true)]
+    #[arg(short, long, value_name = "MODEL")]
     pub model: Option<String>,
 
     /// Provider for this run
-    #[arg(long, value_name = "PROVIDER", global = true)]
+    #[arg(long, value_name = "PROVIDER")]
     pub provider: Option<String>,
+}
 
-    /// How to print the answer
-    #[arg(long, value_enum, default_value_t, value_name = "FORMAT", global = true)]
-    pub output_format: OutputFormat,
+/// What becomes of the answer.
+#[derive(Debug, Clone, Default, Args)]
+pub struct Form {
+    /// How to print the answer [default: text]
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub output_format: Option<OutputFormat>,
 
     /// Write a JSON report of tokens and cost here, also on failure
-    #[arg(long, value_name = "FILE", global = true)]
+    #[arg(long, value_name = "FILE")]
     pub usage_file: Option<PathBuf>,
+}
 
-    /// Attach an image file (repeatable)
-    #[arg(long, value_name = "FILE", global = true)]
-    pub image: Vec<PathBuf>,
+// The same flags may stand before a command and behind it; those behind it count.
+
+impl Asking {
+    pub fn or(mut self, before: Self) -> Self {
+        self.image.splice(..0, before.image);
+        Self { whom: self.whom.or(before.whom), form: self.form.or(before.form), image: self.image }
+    }
+}
+
+impl Whom {
+    pub fn or(self, before: Self) -> Self {
+        Self { model: self.model.or(before.model), provider: self.provider.or(before.provider) }
+    }
+}
+
+impl Form {
+    pub fn or(self, before: Self) -> Self {
+        let output_format = self.output_format.or(before.output_format);
+        Self { output_format, usage_file: self.usage_file.or(before.usage_file) }
+    }
+
+    pub fn format(&self) -> OutputFormat {
+        self.output_format.unwrap_or_default()
+    }
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -72,11 +113,21 @@ pub enum Command {
     /// Ask one question (`-q`); an interactive session is not there yet
     Chat(ChatArgs),
     /// Choose provider and model
-    Model(crate::commands::model::ModelArgs),
+    Model {
+        #[command(flatten)]
+        args: crate::commands::model::ModelArgs,
+        #[command(flatten)]
+        whom: Whom,
+    },
     /// Keys and logins
     Auth(crate::commands::auth::AuthArgs),
     /// Show what would be asked, and with what
-    Status(crate::commands::status::StatusArgs),
+    Status {
+        #[command(flatten)]
+        args: crate::commands::status::StatusArgs,
+        #[command(flatten)]
+        whom: Whom,
+    },
     /// Choose who is asked when the model fails
     Fallback(crate::commands::fallback::FallbackArgs),
     /// Look at settings and change them
@@ -84,7 +135,7 @@ pub enum Command {
     /// Keep several homes side by side
     Profile(crate::commands::profile::ProfileArgs),
     /// Watch a scripted conversation go through the real path: no key, no network
-    Demo,
+    Demo(Form),
     /// Print a completion script for your shell
     Completion { shell: clap_complete::Shell },
     /// Print the version
@@ -94,7 +145,11 @@ pub enum Command {
     Login,
     /// Forget the login in use, or that of `--provider`
     #[command(hide = true)]
-    Logout,
+    Logout {
+        /// Provider to leave
+        #[arg(long, value_name = "PROVIDER")]
+        provider: Option<String>,
+    },
 }
 
 #[derive(Debug, Args)]
@@ -103,7 +158,10 @@ pub struct ChatArgs {
     #[arg(short, long, value_name = "TEXT")]
     pub query: Option<String>,
 
-    /// Only the answer on stdout; on stderr only errors and, last, `session_id: ID`
+    /// Only the answer on stdout; on stderr only errors, who else answered and, last, `session_id: ID`
     #[arg(short = 'Q', long)]
     pub quiet: bool,
+
+    #[command(flatten)]
+    pub asking: Asking,
 }

@@ -6,8 +6,9 @@ pub mod commands;
 mod log;
 pub mod output;
 pub mod settings;
+pub mod usage;
 
-use args::{Asking, ChatArgs, Cli, Command};
+use args::{ChatArgs, Cli, Command, Whom};
 use clap::CommandFactory;
 use commands::ask::Question;
 use commands::{Console, Exit, Trouble};
@@ -24,13 +25,13 @@ pub fn run(cli: Cli) -> ExitCode {
             wait(commands::ask::run(question, profile))
         }
         (Some(_), Some(_)) => output::misused("-z takes no command besides it; give the prompt to -z alone"),
-        (None, Some(Command::Chat(ChatArgs { query: Some(prompt), quiet }))) => {
-            let question = Question { prompt, asking: cli.asking, quiet, command: "hermes chat" };
+        (None, Some(Command::Chat(ChatArgs { query: Some(prompt), quiet, asking }))) => {
+            let question = Question { prompt, asking: asking.or(cli.asking), quiet, command: "hermes chat" };
             wait(commands::ask::run(question, profile))
         }
-        (None, Some(Command::Demo)) => wait(commands::demo::run(cli.asking)),
+        (None, Some(Command::Demo(form))) => wait(commands::demo::run(form.or(cli.asking.form))),
         (None, Some(Command::Chat(ChatArgs { query: None, .. })) | None) => output::misused(NOT_INTERACTIVE_YET),
-        (None, Some(command)) => on_console(command, &cli.asking, profile),
+        (None, Some(command)) => on_console(command, cli.asking.whom, profile),
     }
 }
 
@@ -38,23 +39,24 @@ const NOT_INTERACTIVE_YET: &str = "an interactive session is not there yet; ask 
     hermes -z \"why is the sky blue?\"\nor see `hermes --help`, `hermes demo`";
 
 /// The commands that print and end.
-fn on_console(command: Command, asking: &Asking, profile: Option<&str>) -> ExitCode {
+fn on_console(command: Command, before: Whom, profile: Option<&str>) -> ExitCode {
     // Not locked: prompts write to the same terminal from another thread.
     let (mut out, mut err, mut input) = (std::io::stdout(), std::io::stderr(), std::io::stdin().lock());
     let mut console = Console { out: &mut out, err: &mut err, input: &mut input };
     let console = &mut console;
     let exit = match command {
-        Command::Model(args) => {
-            return wait(async { commands::model::run(args, asking, profile, console).await.into() });
+        Command::Model { args, whom } => {
+            return wait(async { commands::model::run(args, &whom.or(before), profile, console).await.into() });
         }
         Command::Auth(args) => return wait(async { commands::auth::run(args, profile, console).await.into() }),
-        Command::Status(args) => {
-            return wait(async { commands::status::run(args, asking, profile, console).await.into() });
+        Command::Status { args, whom } => {
+            return wait(async { commands::status::run(args, &whom.or(before), profile, console).await.into() });
         }
         Command::Fallback(args) => return wait(async { commands::fallback::run(args, profile, console).await.into() }),
         Command::Login => commands::auth::point_to_auth(console),
-        Command::Logout => {
-            return wait(async { commands::auth::leave(asking.provider.as_deref(), profile, console).await.into() });
+        Command::Logout { provider } => {
+            let provider = provider.or(before.provider);
+            return wait(async { commands::auth::leave(provider.as_deref(), profile, console).await.into() });
         }
         Command::Config(args) => match Home::of_process(profile) {
             Ok(home) => match commands::config::with_secret_typed(args) {
@@ -71,15 +73,18 @@ fn on_console(command: Command, asking: &Asking, profile: Option<&str>) -> ExitC
             }
         }
         Command::Completion { shell } => {
-            clap_complete::generate(shell, &mut Cli::command(), "hermes", &mut console.out);
-            Exit::Done
+            // The generator panics when it cannot write; memory takes everything.
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "hermes", &mut script);
+            let written = console.out.write_all(&script).and_then(|()| console.out.flush());
+            console.finish(written.map(|()| Exit::Done).map_err(Trouble::from))
         }
         Command::Version => {
             let version = format!("hermes {}\n", env!("CARGO_PKG_VERSION"));
             let written = console.out.write_all(version.as_bytes());
             console.finish(written.map(|()| Exit::Done).map_err(Trouble::from))
         }
-        Command::Chat(_) | Command::Demo => Exit::Usage,
+        Command::Chat(_) | Command::Demo(_) => Exit::Usage,
     };
     exit.into()
 }

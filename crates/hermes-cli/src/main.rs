@@ -5,5 +5,8 @@ use hermes_cli::args::Cli;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    hermes_cli::run(Cli::parse())
+    match Cli::try_parse() {
+        Ok(cli) => hermes_cli::run(cli),
+        Err(error) => hermes_cli::usage::answer(&error),
+    }
 }

@@ -48,7 +48,7 @@ pub struct Show {
 /// How much is said on stderr.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Aside {
-    /// Errors alone.
+    /// Errors alone, and who answered when it was not the one who was asked.
     Errors,
     /// Errors, and the session's id at the end.
     ErrorsAndSession,
@@ -225,7 +225,7 @@ impl Screen {
             self.out(&mut state, &format!("{text}{newline}"));
         }
         let trouble = match result {
-            Ok(_) => outcome.remark().map(str::to_owned),
+            Ok(reply) => outcome.remark(reply),
             Err(fault) => Some(words::explain(fault, state.provider.as_deref(), state.key.as_ref())),
         };
         drop(state);
@@ -377,7 +377,12 @@ impl Listener for Screen {
             // Half an answer that nobody watched was not shown.
             (Event::Notice { notice: Notice::StartedOver }, _) if !self.is_live() => {}
             // Without a word, two answers would read as one: even who wants silence has to know.
-            (Event::Notice { notice }, _) if self.show.aside == Aside::Everything || *notice == Notice::StartedOver => {
+            // Nor may somebody take the words of one model for those of another.
+            (Event::Notice { notice }, format)
+                if self.show.aside == Aside::Everything
+                    || *notice == Notice::StartedOver
+                    || (matches!(notice, Notice::FellBack { .. }) && format == OutputFormat::Text) =>
+            {
                 if let Some(text) = words::describe(notice) {
                     self.tell(&mut state, &text);
                 }

@@ -366,6 +366,24 @@ async fn a_local_server_is_enough() {
 }
 
 #[tokio::test]
+async fn an_endpoint_without_a_model_is_asked_which_it_has() {
+    let server = ModelServer::start([]).await;
+    server.list_models(["gpt-4", "gpt-5"].map(model_entry));
+    let world = World::new().config(&format!("model:\n  base_url: {}\n", server.base_url()));
+    let mut story = Story::new(world).naming(&server.root_url(), "http://server");
+    story.run(&["status"], 0).await;
+    let report = story.world.run(HERMES, &["status", "--json"]).await.expect_code(0).stdout;
+    let report: Value = serde_json::from_str(&report).expect("JSON");
+    assert_eq!((&report["main"]["model"], &report["main"]["is_first_listed"]), (&json!("gpt-4"), &json!(true)));
+    story.run(&["status", "--deep"], 0).await;
+    server.refuse_models(503);
+    story.run(&["status", "--deep"], 1).await;
+    story.end("status_endpoint");
+    assert!(server.model_requests().is_empty());
+    server.finish();
+}
+
+#[tokio::test]
 async fn fallbacks_are_listed_added_removed_and_cleared() {
     let world = World::new()
         .config("# the plan\nfallback_model: # older\n  provider: openrouter\n  model: z-ai/glm-5.2\nagent:\n  max_turns: 9 # few\n")

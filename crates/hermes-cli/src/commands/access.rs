@@ -33,10 +33,7 @@ pub(super) enum Access {
 
 impl Who {
     pub(super) fn find(name: &str, config: &ModelConfig) -> Result<Self, Trouble> {
-        let (row, name) = resolve::whois(name, config).map_err(|error| match error {
-            ResolveError::UnknownProvider { .. } => Trouble::Usage(error.to_string()),
-            other => other.into(),
-        })?;
+        let (row, name) = resolve::whois(name, config).map_err(|error| Trouble::of_choice(error, Some(name)))?;
         Ok(Self::of(row, name, config))
     }
 

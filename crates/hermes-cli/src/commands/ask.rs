@@ -3,7 +3,7 @@
 mod input;
 
 use crate::app::App;
-use crate::args::{Asking, OutputFormat};
+use crate::args::{Asking, OutputFormat, Whom};
 use crate::commands::waiting::stop_on_signal;
 use crate::commands::{Exit, Trouble};
 use crate::log;
@@ -21,6 +21,7 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
+use url::Url;
 
 /// Names this alike are worth a mention when a model is not found.
 const ALIKE: f64 = 0.8;
@@ -43,7 +44,7 @@ pub async fn run(question: Question, profile: Option<&str>) -> ExitCode {
     let script = question.command == "hermes -z" && !std::io::stderr().is_terminal();
     let screen = Screen::new(
         Show {
-            format: question.asking.output_format,
+            format: question.asking.form.format(),
             aside: match (question.quiet, script) {
                 (true, _) => Aside::ErrorsAndSession,
                 (false, true) => Aside::Errors,
@@ -51,7 +52,7 @@ pub async fn run(question: Question, profile: Option<&str>) -> ExitCode {
             },
             command: question.command,
             session: session.clone(),
-            usage_file: question.asking.usage_file.clone(),
+            usage_file: question.asking.form.usage_file.clone(),
         },
         stop.clone(),
     );
@@ -69,7 +70,7 @@ pub async fn run(question: Question, profile: Option<&str>) -> ExitCode {
             }
             code
         }
-        Err(trouble) => refuse(&trouble, question.asking.output_format, &screen),
+        Err(trouble) => refuse(&trouble, question.asking.form.format(), &screen),
     }
 }
 
@@ -125,7 +126,7 @@ async fn prepare(
     session: &SessionId,
     screen: &Screen,
 ) -> Result<(App, Ask, Runtime, Request), Trouble> {
-    let Asking { provider, model, image, .. } = &question.asking;
+    let Asking { whom: Whom { provider, model }, image, .. } = &question.asking;
     let message = input::message(&question.prompt, image, screen).await?;
     let app = App::load(profile, provider.as_deref()).await?;
     log::start(&app.home, &app.settings, session.as_str());
@@ -176,17 +177,21 @@ async fn choose(wanted: Ask, app: &App, screen: &Screen) -> Result<(Ask, Runtime
         }
         // A server the person runs knows best which model it has loaded.
         ResolveError::NoModel { base_url, .. } => {
-            let row = Provider::find("custom").into_iter().map(|row| (row, base_url.clone())).collect();
-            let found = catalog::find_local(row, &*app.transport, &*app.clock).await;
-            let model = found.and_then(|server| server.models.into_iter().next());
-            let Some(model) = model else { return Err(error.into()) };
-            screen.remark(&format!("using {}, the first model at {base_url}", model.id));
-            Ask { model: Some(model.id), ..wanted }
+            let Some(model) = first_listed(base_url, app).await else { return Err(error.into()) };
+            screen.remark(&format!("using {model}, the first model at {base_url}"));
+            Ask { model: Some(model), ..wanted }
         }
-        _ => return Err(error.into()),
+        _ => return Err(Trouble::of_choice(error, wanted.provider.as_deref())),
     };
     let runtime = app.knowledge.resolve(&wanted)?;
     Ok((wanted, runtime))
+}
+
+/// The model that is asked at an endpoint when nobody chose one: the first it lists.
+pub(super) async fn first_listed(base_url: &Url, app: &App) -> Option<String> {
+    let row = Provider::find("custom").into_iter().map(|row| (row, base_url.clone())).collect();
+    let found = catalog::find_local(row, &*app.transport, &*app.clock).await?;
+    found.models.into_iter().next().map(|model| model.id)
 }
 
 pub(super) const NOTHING_CONFIGURED: &str = "\

@@ -3,15 +3,16 @@
 //! Names of variables (`OPENROUTER_API_KEY`) go to `.env`, everything else to `config.yaml`. Secrets are always shown
 //! masked. Only `set`, `unset`, `edit` and `migrate` write, and each says what it wrote and where.
 
+mod model;
 mod report;
 
 use super::person::Person;
 use super::{Console, Exit, Trouble};
 use crate::settings::disk::{self, Lock};
 use crate::settings::edit::{self, Change, EditError};
-use crate::settings::keys::{self, Kind, Known};
+use crate::settings::keys::{self, Known};
 use crate::settings::migrate::{self, Action, Step};
-use crate::settings::{Environment, Home, KeyPath, Settings, Source, document, dotenv, mask};
+use crate::settings::{Environment, Home, KeyPath, Settings, Source, UserFile, document, dotenv, mask};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -178,7 +179,8 @@ fn set(
     let value = edit::coerce(&typed, &path);
     let known = keys::known(&path);
     if !force {
-        check_kind(&path, known, &value)?;
+        check_value(&path, known, &value)?;
+        check_model(home, environment, &path, &value)?;
     }
     let change = Change::Set(path.clone(), value.clone());
     let file = edit::change_config(home, |_| Ok::<_, EditError>(vec![change]))?;
@@ -193,19 +195,25 @@ fn set(
     Ok(Exit::Done)
 }
 
-fn check_kind(path: &KeyPath, known: Known, value: &Value) -> Result<(), Trouble> {
-    let kind = match known {
-        Known::Key(key) => key.kind(),
-        Known::Section => Kind::Map,
-        Known::Inside(_) | Known::No => Kind::Any,
-    };
-    if kind.admits(value) {
-        return Ok(());
-    }
-    let (expected, got) = (kind.expectation(), keys::describe(&mask::settings(path, value)));
+fn check_value(path: &KeyPath, known: Known, value: &Value) -> Result<(), Trouble> {
+    let Some(expected) = keys::objection(known, value) else { return Ok(()) };
+    let got = keys::describe(&mask::settings(path, value));
     Err(Trouble::Refused(format!(
         "`{path}` must be {expected}, got {got}. Nothing was written.\n`--force` writes it all the same."
     )))
+}
+
+/// Refuses what would keep the model from being asked.
+fn check_model(home: &Home, environment: &Environment, path: &KeyPath, value: &Value) -> Result<(), Trouble> {
+    let mut settings = Settings::load(home, environment, UserFile::Read)?.value().clone();
+    path.put(&mut settings, value.clone());
+    let key = path.to_string();
+    match model::faults(&settings, environment).into_iter().find(|fault| fault.key == key) {
+        None => Ok(()),
+        Some(fault) => {
+            Err(Trouble::Refused(format!("{fault}. Nothing was written.\n`--force` writes it all the same.")))
+        }
+    }
 }
 
 fn set_variable(

@@ -3,7 +3,7 @@
 //! Everything is as in a real call (request encoding, event parsing, decoding, recovery, output) except that the
 //! transport plays a script instead of opening a socket. The first attempt fails on purpose, so that one sees recovery.
 
-use crate::args::{Asking, OutputFormat};
+use crate::args::{Form, OutputFormat};
 use crate::commands::waiting::stop_on_signal;
 use crate::output::{Aside, Screen, Show, Turn};
 use bytes::Bytes;
@@ -38,20 +38,20 @@ Then ask: hermes -z \"why is the sky blue?\"\n";
 /// Words appear at a pace a person can read.
 const PACE: Duration = Duration::from_millis(60);
 
-pub async fn run(asking: Asking) -> ExitCode {
+pub async fn run(form: Form) -> ExitCode {
     let stop = stop_on_signal();
     let screen = Screen::new(
         Show {
-            format: asking.output_format,
+            format: form.format(),
             aside: Aside::Everything,
             command: "hermes demo",
             session: SessionId::new("demo"),
-            usage_file: asking.usage_file,
+            usage_file: form.usage_file.clone(),
         },
         stop.clone(),
     );
     screen.show_reasoning(true);
-    if asking.output_format == OutputFormat::Text {
+    if form.format() == OutputFormat::Text {
         screen.line(&format!("› {QUESTION}\n"));
     }
     screen.hear(Event::Started {

@@ -73,6 +73,14 @@ pub enum Trouble {
 }
 
 impl Trouble {
+    /// Why nothing can be asked. A provider that the command line names and nobody knows is a mistake of the command line.
+    fn of_choice(error: ResolveError, named: Option<&str>) -> Self {
+        match error {
+            ResolveError::UnknownProvider { .. } if named.is_some() => Self::Usage(error.to_string()),
+            error => error.into(),
+        }
+    }
+
     pub fn exit(&self) -> Exit {
         match self {
             Self::Key(_) | Self::Usage(_) => Exit::Usage,

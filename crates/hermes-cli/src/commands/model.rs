@@ -13,7 +13,7 @@ use super::config::refuse_managed;
 use super::person::Person;
 use super::{Console, Exit, Trouble, table};
 use crate::app::App;
-use crate::args::Asking;
+use crate::args::Whom;
 use crate::settings::KeyPath;
 use hermes_model::provider::names::wire_name;
 use hermes_model::resolve::{Ask, ResolveError, split_model};
@@ -41,20 +41,20 @@ pub struct ModelArgs {
     pub force: bool,
 }
 
-pub async fn run(args: ModelArgs, asking: &Asking, profile: Option<&str>, console: &mut Console<'_>) -> Exit {
-    let outcome = dispatch(args, asking, profile, console).await;
+pub async fn run(args: ModelArgs, whom: &Whom, profile: Option<&str>, console: &mut Console<'_>) -> Exit {
+    let outcome = dispatch(args, whom, profile, console).await;
     console.finish(outcome)
 }
 
 async fn dispatch(
     args: ModelArgs,
-    asking: &Asking,
+    whom: &Whom,
     profile: Option<&str>,
     console: &mut Console<'_>,
 ) -> Result<Exit, Trouble> {
     // An address alone names the endpoint nobody else has.
-    let provider = asking.provider.as_deref().or(args.base_url.as_ref().map(|_| "custom"));
-    let name = args.name.as_deref().or(asking.model.as_deref());
+    let provider = whom.provider.as_deref().or(args.base_url.as_ref().map(|_| "custom"));
+    let name = args.name.as_deref().or(whom.model.as_deref());
     let app = App::load(profile, provider).await?;
     let base_url = args.base_url.as_deref().map(check_url).transpose()?;
     if args.list {

@@ -1,16 +1,17 @@
 //! `hermes status`: what would be asked now and with what, as far as it can be known without asking it.
 //!
-//! One report, told in words or as JSON. No secret is in it. The exit code says whether a model can be asked. Only
-//! `--deep` uses the network, and only for lists of models, which cost nothing.
+//! One report, told in words or as JSON. No secret is in it. The exit code says whether a model can be asked. The
+//! network is used for lists of models alone, which cost nothing: with `--deep`, and when an endpoint is configured without
+//! a model, because then the first one it lists is asked.
 
 mod report;
 
 use super::access::{self, Who};
-use super::ask::NOTHING_CONFIGURED;
+use super::ask::{NOTHING_CONFIGURED, first_listed};
 use super::waiting::watch;
 use super::{Console, Exit, Trouble, fallback};
 use crate::app::App;
-use crate::args::Asking;
+use crate::args::Whom;
 use hermes_model::auth::edit;
 use hermes_model::catalog;
 use hermes_model::resolve::{Ask, ResolveError, Runtime, route};
@@ -27,25 +28,40 @@ pub struct StatusArgs {
     pub deep: bool,
 }
 
-pub async fn run(args: StatusArgs, asking: &Asking, profile: Option<&str>, console: &mut Console<'_>) -> Exit {
-    let outcome = look(&args, asking, profile, console).await;
+pub async fn run(args: StatusArgs, whom: &Whom, profile: Option<&str>, console: &mut Console<'_>) -> Exit {
+    let outcome = look(&args, whom, profile, console).await;
     console.finish(outcome)
 }
 
 async fn look(
     args: &StatusArgs,
-    asking: &Asking,
+    whom: &Whom,
     profile: Option<&str>,
     console: &mut Console<'_>,
 ) -> Result<Exit, Trouble> {
-    let app = App::load(profile, asking.provider.as_deref()).await?;
-    let ask = Ask { provider: asking.provider.clone(), model: asking.model.clone(), ..Ask::default() };
-    let resolved = app.knowledge.resolve(&ask);
+    let app = App::load(profile, whom.provider.as_deref()).await?;
+    let mut ask = Ask { provider: whom.provider.clone(), model: whom.model.clone(), ..Ask::default() };
+    let mut resolved = app.knowledge.resolve(&ask);
+    let mut is_first_listed = false;
+    if let Err(ResolveError::NoModel { base_url, .. }) = &resolved {
+        let listing = first_listed(base_url, &app);
+        let first = watch(console, |_| format!("asking {base_url} for its models"), listing).await?;
+        if let Some(model) = first {
+            ask.model = Some(model);
+            resolved = app.knowledge.resolve(&ask);
+            is_first_listed = true;
+        }
+    }
+    if let Err(error @ ResolveError::UnknownProvider { .. }) = &resolved
+        && ask.provider.is_some()
+    {
+        return Err(Trouble::of_choice(error.clone(), ask.provider.as_deref()));
+    }
     let local = if args.deep { Some(probe_local(&app, console).await?) } else { None };
     let mut report = Report {
         config_file: app.home.config_file(),
         profile: app.home.profile_label().to_owned(),
-        main: resolved.as_ref().ok().map(|runtime| main(runtime, &app)),
+        main: resolved.as_ref().ok().map(|runtime| main(runtime, is_first_listed, &app)),
         problem: None,
         fallbacks: fallbacks(&app),
         auxiliary: resolved.as_ref().map(|runtime| auxiliary(runtime, &app)).unwrap_or_default(),
@@ -62,7 +78,14 @@ async fn look(
                 report.probe = Some(probe(&app, ask, console).await?);
             }
         }
-        Err(error) => report.problem = problem(error, report.local_servers.as_deref()),
+        Err(error) => {
+            report.problem = problem(error, report.local_servers.as_deref());
+            if args.deep && matches!(error, ResolveError::NoModel { .. }) {
+                // The list is the same whichever model is named; this says why there was none.
+                ask.model = Some("any".into());
+                report.probe = Some(probe(&app, ask, console).await?);
+            }
+        }
     }
     if args.json {
         let text = serde_json::to_string_pretty(&report).unwrap_or_default();
@@ -85,11 +108,12 @@ fn problem(error: &ResolveError, local: Option<&[Local]>) -> Option<String> {
     }
 }
 
-fn main(runtime: &Runtime, app: &App) -> Main {
+fn main(runtime: &Runtime, is_first_listed: bool, app: &App) -> Main {
     Main {
         provider: runtime.name.clone(),
         label: runtime.label.clone(),
         model: runtime.model.clone(),
+        is_first_listed,
         base_url: runtime.base_url.to_string(),
         api_mode: runtime.api_mode.as_str(),
         credential: access::origin(&runtime.credential, &app.environment),

@@ -112,6 +112,39 @@ async fn what_is_not_a_whole_answer_is_not_success() {
 }
 
 #[tokio::test]
+async fn tools_that_nobody_runs_are_no_answer() {
+    let call = |text: &str| {
+        let weather = |city: &str| serde_json::json!({"city": city});
+        Move::say(text).call("get_weather", weather("Rome")).call("get_weather", weather("Oslo"))
+    };
+    let server = ModelServer::start([call("Let me look."), call(""), call("Let me look.")]).await;
+    let world = home_at(&server);
+    let remark =
+        "hermes -z: the model asked for tools (get_weather, get_weather), which this command does not run yet\n";
+    assert_eq!(told(&hermes(&world, &["-z", "a"]).await), (Some(1), "Let me look.\n", remark));
+    assert_eq!(told(&hermes(&world, &["-z", "b"]).await), (Some(1), "", remark));
+    let ran = hermes(&world, &["-z", "c", "--output-format", "json"]).await.expect_code(1);
+    let result: serde_json::Value = serde_json::from_str(&ran.stdout).expect("JSON");
+    assert_eq!((&result["outcome"], &result["stop_reason"]), (&"partial".into(), &"tool_calls".into()));
+    server.finish();
+}
+
+#[tokio::test]
+async fn an_answer_of_somebody_else_says_so() {
+    let refused = || Move::status(402);
+    let server = ModelServer::start([refused(), Move::say("ok"), refused(), Move::say("ok")]).await;
+    let spare = format!("  - name: spare\n    base_url: {}\n    key_env: REHEARSAL_KEY\n", server.base_url());
+    let fallback = "fallback_providers:\n  - provider: custom:spare\n    model: spare-model\n";
+    let world = home_at(&server);
+    let world = world.config(&format!("{}{spare}{fallback}", settings(&server.base_url(), "chat_completions")));
+    let notice = "… credit or quota used up, going on with spare-model at custom:spare\n";
+    assert_eq!(told(&hermes(&world, &["-z", "a"]).await), (Some(0), "ok\n", notice));
+    let quiet = hermes(&world, &["chat", "-Q", "-q", "b"]).await.expect_code(0);
+    assert!(quiet.stderr.starts_with(notice), "{}", quiet.stderr);
+    server.finish();
+}
+
+#[tokio::test]
 async fn two_homes_and_many_processes_at_once_do_not_mix() {
     let (first, second) = (
         ModelServer::start((0..4).map(|_| Move::say("from one").delay(Duration::from_millis(50))).collect::<Vec<_>>())

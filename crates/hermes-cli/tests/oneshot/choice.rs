@@ -85,7 +85,12 @@ async fn names_nobody_knows_are_answered_with_names_that_exist() {
     let provider = hermes(&nowhere(), &["-z", "hi", "--provider", "opnrouter"]).await;
     let message =
         "hermes -z: `opnrouter` is not a provider (did you mean openrouter?). Type `hermes model` to see all of them\n";
-    assert_eq!(told(&provider), (Some(1), "", message));
+    assert_eq!(told(&provider), (Some(2), "", message));
+    let status = hermes(&nowhere(), &["status", "--provider", "opnrouter"]).await.expect_code(2);
+    assert!(message.ends_with(&status.stderr), "{}", status.stderr);
+    // In the settings it is no mistake of the command line.
+    let world = nowhere().config("model: {provider: opnrouter, default: m}\n");
+    assert_eq!(told(&hermes(&world, &["-z", "hi"]).await), (Some(1), "", message));
     let server = ModelServer::start(Move::status(404).body(
         serde_json::json!({"error": {"message": "The model `qwen3-32` does not exist", "code": "model_not_found"}}),
     ))
@@ -98,6 +103,55 @@ async fn names_nobody_knows_are_answered_with_names_that_exist() {
          next: choose one the provider has (hermes model), or name it with -m\n"
     );
     server.finish();
+}
+
+#[tokio::test]
+async fn what_cannot_be_written_is_told_and_what_is_not_read_is_not() {
+    for command in ["completion bash", "--help", "version", "--version"] {
+        let full = shell(&nowhere(), &format!("$0 {command} > /dev/full")).await.expect_code(1);
+        assert!(full.stderr.contains("the output could not be written: "), "{command}: {}", full.stderr);
+        assert_eq!(full.stderr.lines().count(), 1, "{command}: {}", full.stderr);
+        let read = shell(&nowhere(), &format!("($0 {command}; echo $? >&2) | true")).await;
+        assert_eq!(read.stderr, "0\n", "{command}");
+    }
+}
+
+#[tokio::test]
+async fn help_is_a_command_and_what_is_missing_is_called_so() {
+    let world = nowhere();
+    let (word, flag) = (hermes(&world, &["help"]).await, hermes(&world, &["--help"]).await);
+    assert_eq!(told(&word), (Some(0), flag.stdout.as_str(), ""));
+    for (arguments, message) in [
+        (&["setup"][..], "hermes: `hermes setup` is not there yet; `hermes --help` shows what is\n"),
+        (
+            &["-p", "default", "cron", "list", "--all"],
+            "hermes: `hermes cron` is not there yet; `hermes --help` shows what is\n",
+        ),
+        (&["it's late"], "hermes: that is not a command; to ask it, type\n  hermes -z 'it'\\''s late'\n"),
+    ] {
+        assert_eq!(told(&hermes(&world, arguments).await), (Some(2), "", message), "{arguments:?}");
+    }
+    let below = hermes(&world, &["config", "setup"]).await.expect_code(2);
+    assert!(below.stderr.contains("unrecognized subcommand 'setup'"), "{}", below.stderr);
+}
+
+#[tokio::test]
+async fn help_offers_a_flag_only_where_it_does_something() {
+    let flags = ["--model", "--provider", "--output-format", "--usage-file", "--image"];
+    for (command, expected) in [
+        ("", &flags[..]),
+        ("chat", &flags),
+        ("demo", &flags[2..4]),
+        ("model", &flags[..2]),
+        ("status", &flags[..2]),
+        ("config", &[]),
+        ("profile", &[]),
+        ("version", &[]),
+    ] {
+        let help = shell(&nowhere(), &format!("$0 {command} --help")).await.expect_code(0).stdout;
+        let offered: Vec<&str> = flags.into_iter().filter(|flag| help.contains(&format!("{flag} <"))).collect();
+        assert_eq!(offered, expected, "{command}");
+    }
 }
 
 #[tokio::test]

@@ -180,7 +180,7 @@ async fn the_usage_file_is_written_on_success_and_on_every_failure() {
             "failure": {"kind": "auth", "message": "HTTP 401: scripted status 401"},
         }))
     );
-    hermes(&world, &["-z", "hi", "--provider", "nobody", "--usage-file", "usage.json"]).await.expect_code(1);
+    hermes(&world, &["-z", "hi", "--provider", "nobody", "--usage-file", "usage.json"]).await.expect_code(2);
     let message = "`nobody` is not a provider. Type `hermes model` to see all of them";
     assert_eq!(report(), with(json!({"failure": {"kind": "not_configured", "message": message}})));
     server.finish();

@@ -1,8 +1,11 @@
 //! What `hermes config` prints about settings. Everything goes through the mask.
 
 use super::super::{Console, Exit, Trouble, table};
+use super::model;
 use crate::settings::keys::{self, KEYS, Remark};
-use crate::settings::{DocumentError, Environment, Home, KeyPath, Settings, document, dotenv, key_path, mask, migrate};
+use crate::settings::{
+    DocumentError, Environment, Home, KeyPath, Settings, UserFile, document, dotenv, key_path, mask, migrate,
+};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::io;
@@ -89,6 +92,7 @@ pub(super) fn check(home: &Home, environment: &Environment, console: &mut Consol
     let file = home.config_file();
     let mut problems = Vec::new();
     let mut notes = Vec::new();
+    let mut told = Vec::new();
     let settings = match document::load(&file) {
         Ok(map) => Value::Object(map),
         Err(error @ (DocumentError::Broken(_) | DocumentError::Disk(_))) => return Err(error.into()),
@@ -98,17 +102,23 @@ pub(super) fn check(home: &Home, environment: &Environment, console: &mut Consol
     migrate::fold(&mut present);
     for remark in keys::review(&present) {
         match remark {
-            Remark::WrongKind { path, expected, got } => {
-                problems.push(format!("`{path}` must be {}, got {got}", expected.expectation()))
+            Remark::WrongValue { path, expected, got } => {
+                problems.push(format!("`{path}` must be {expected}, got {got}"));
+                told.push(path.to_string());
             }
             Remark::Unknown { path, suggestion: Some(known) } => {
+                told.push(path.to_string());
                 notes.push(format!("`{path}` is not known; did you mean `{known}`?"))
             }
             Remark::Unknown { path, suggestion: None } => {
+                told.push(path.to_string());
                 notes.push(format!("`{path}` is not known; it is kept and has no effect"))
             }
         }
     }
+    let in_force = Settings::load(home, environment, UserFile::Read)?;
+    let faults = model::faults(in_force.value(), environment).into_iter().filter(|fault| !told.contains(&fault.key));
+    problems.extend(faults.map(|fault| fault.to_string()));
     if !steps.is_empty() {
         notes.push(
             "the layout is an older one, which still works; `hermes config migrate --dry-run` shows what would change"
@@ -133,7 +143,8 @@ pub(super) fn check(home: &Home, environment: &Environment, console: &mut Consol
     }
     match (problems.len(), notes.len()) {
         (0, 0) => writeln!(console.out, "All is well.")?,
-        (0, _) => writeln!(console.out, "Nothing is wrong.")?,
+        (0, 1) => writeln!(console.out, "No wrong values; 1 note.")?,
+        (0, notes) => writeln!(console.out, "No wrong values; {notes} notes.")?,
         (wrong, _) => {
             let things = if wrong == 1 { "1 setting is".to_owned() } else { format!("{wrong} settings are") };
             writeln!(

@@ -297,6 +297,46 @@ fn check_tells_wrong_from_odd() {
 }
 
 #[test]
+fn check_lists_what_cannot_work() {
+    let table = [
+        ("model: {provider: nowhere, default: m}\n", "`model.provider`: `nowhere` is not a provider"),
+        (
+            "model: {provider: custom, default: m, base_url: \"box/v1\"}\n",
+            "`model.base_url`: not a usable endpoint: it has no scheme",
+        ),
+        ("providers: {box: {base_url: box}}\n", "`providers.box.base_url`: not a usable endpoint"),
+        ("model: {provider: custom, default: m}\n", "`model.base_url`: the endpoint of"),
+        ("model: {api_mode: carrier_pigeon}\n", "`model.api_mode`"),
+        ("agent: {reasoning_effort: hgih}\n", "`agent.reasoning_effort` must be none, minimal,"),
+        ("approvals: {mode: sometimes}\n", "`approvals.mode` must be manual, smart or off, got \"sometimes\""),
+    ];
+    for (config, complaint) in table {
+        let said = Desk::with(config).config_says(&["check"]);
+        assert_eq!(said.exit, Exit::Failed, "{config}: {}", said.out);
+        assert!(said.out.contains(&format!("  wrong {complaint}")), "{config}: {}", said.out);
+        assert!(said.out.contains("\n1 setting is wrong."), "{config}: {}", said.out);
+    }
+    let odd = Desk::with("honk: 1\n").config_says(&["check"]);
+    assert!(odd.exit == Exit::Done && odd.out.ends_with("No wrong values; 1 note.\n"), "{}", odd.out);
+}
+
+#[test]
+fn what_cannot_work_is_not_written() {
+    let desk = Desk::with("model: {provider: custom, default: m}\n");
+    for (key, value) in [
+        ("agent.reasoning_effort", "hgih"),
+        ("terminal.backend", "moon"),
+        ("model.base_url", "box/v1"),
+        ("model.provider", "nowhere"),
+    ] {
+        let said = desk.config_says(&["set", key, value]);
+        assert!(said.exit == Exit::Failed && said.err.contains("Nothing was written."), "{key}: {}", said.err);
+    }
+    assert_eq!(desk.config_says(&["set", "model.base_url", "http://box/v1"]).exit, Exit::Done);
+    assert_eq!(desk.config_says(&["set", "--force", "terminal.backend", "moon"]).exit, Exit::Done);
+}
+
+#[test]
 fn a_broken_file_stops_reading_and_writing_and_stays_as_it_is() {
     let desk = Desk::with("agent: {max_turns: 5\n");
     let complaint = "~/home/config.yaml, line 1, column 8: unclosed bracket '{'.\n  1 | agent: {max_turns: 5\nCheck the indentation, the \

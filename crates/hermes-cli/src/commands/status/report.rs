@@ -32,6 +32,8 @@ pub(super) struct Main {
     pub(super) provider: String,
     pub(super) label: String,
     pub(super) model: String,
+    /// Nobody chose it; it stands first in the endpoint's list.
+    pub(super) is_first_listed: bool,
     pub(super) base_url: String,
     pub(super) api_mode: &'static str,
     /// Where the credential is from.
@@ -103,7 +105,8 @@ impl Report {
         let mut rows: Vec<[String; 2]> = Vec::new();
         let mut row = |name: &str, value: String| rows.push([name.to_owned(), value]);
         if let Some(main) = &self.main {
-            row("model", main.model.clone());
+            let chosen = if main.is_first_listed { ", the first model listed there" } else { "" };
+            row("model", format!("{}{chosen}", main.model));
             row("provider", format!("{} ({})", main.label, main.provider));
             row("endpoint", format!("{}, {}", main.base_url, main.api_mode));
             let secret = main.secret.as_deref().map_or_else(String::new, |secret| format!("{secret}, "));

@@ -18,6 +18,8 @@ pub struct Key {
     /// The default as JSON; empty when there is none.
     pub default: &'static str,
     pub meaning: &'static str,
+    /// The only words it takes; empty when it takes others too.
+    pub words: &'static [&'static str],
 }
 
 /// What a setting's value has to be, judged by its default.
@@ -69,6 +71,33 @@ impl Key {
 
     pub fn default_value(&self) -> Option<Value> {
         serde_json::from_str(self.default).ok()
+    }
+
+    /// Whether the value is one of the words, where there are any. Where one of them switches
+    /// something off, YAML's own `off` and `on` fit too; an empty text means the default.
+    fn is_one_of_its_words(&self, value: &Value) -> bool {
+        let word = match value {
+            Value::Bool(_) => ["off", "none"].into_iter().find(|word| self.words.contains(word)),
+            Value::String(text) => Some(text.trim()),
+            Value::Null => return true,
+            _ => None,
+        };
+        let fits = |word: &str| {
+            word.is_empty() || word.contains("${") || self.words.iter().any(|known| known.eq_ignore_ascii_case(word))
+        };
+        self.words.is_empty() || word.is_some_and(fits)
+    }
+
+    /// What a value has to be, when this one cannot be used.
+    fn objection(&self, value: &Value) -> Option<String> {
+        if !self.kind().admits(value) {
+            return Some(self.kind().expectation().to_owned());
+        }
+        (!self.is_one_of_its_words(value)).then(|| match self.words.split_last() {
+            Some((last, [])) => (*last).to_owned(),
+            Some((last, first)) => format!("{} or {last}", first.join(", ")),
+            None => String::new(),
+        })
     }
 
     fn is_template(&self) -> bool {
@@ -223,10 +252,10 @@ fn in_the_words_of(path: &KeyPath, key: &Key) -> String {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Remark {
     Unknown { path: KeyPath, suggestion: Option<String> },
-    WrongKind { path: KeyPath, expected: Kind, got: String },
+    WrongValue { path: KeyPath, expected: String, got: String },
 }
 
-/// Everything in `settings` that is unknown or of the wrong kind, in the order of the file. Each cause is named once, at
+/// Everything in `settings` that is unknown or wrong, in the order of the file. Each cause is named once, at
 /// the highest place it shows.
 pub fn review(settings: &Value) -> Vec<Remark> {
     let mut remarks: Vec<Remark> = Vec::new();
@@ -240,13 +269,19 @@ pub fn review(settings: &Value) -> Vec<Remark> {
 }
 
 fn judge(value: &Value, path: KeyPath) -> Option<Remark> {
-    let expected = match known(&path) {
-        Known::Key(key) => key.kind(),
-        Known::Section => Kind::Map,
-        Known::Inside(_) => return None,
-        Known::No => return Some(Remark::Unknown { suggestion: suggest(&path), path }),
-    };
-    (!expected.admits(value)).then(|| Remark::WrongKind { path, expected, got: describe(value) })
+    match known(&path) {
+        Known::No => Some(Remark::Unknown { suggestion: suggest(&path), path }),
+        known => objection(known, value).map(|expected| Remark::WrongValue { path, expected, got: describe(value) }),
+    }
+}
+
+/// What a value has to be to be used at this place, when this one cannot be.
+pub fn objection(place: Known, value: &Value) -> Option<String> {
+    match place {
+        Known::Key(key) => key.objection(value),
+        Known::Section => (!Kind::Map.admits(value)).then(|| Kind::Map.expectation().to_owned()),
+        Known::Inside(_) | Known::No => None,
+    }
 }
 
 /// A value in a person's words; texts in quotes, cut short, and covered where they look like a key.
@@ -327,6 +362,26 @@ mod tests {
     }
 
     #[test]
+    fn a_setting_of_a_few_words_takes_no_other() {
+        let table = [
+            ("agent.reasoning_effort", json!("hgih"), false),
+            ("agent.reasoning_effort", json!("High"), true),
+            ("agent.reasoning_effort", json!(false), true),
+            ("agent.reasoning_effort", json!(""), true),
+            ("approvals.mode", json!("sometimes"), false),
+            ("approvals.mode", json!(false), true),
+            ("approvals.mode", json!("${MODE}"), true),
+            ("terminal.backend", json!(7), false),
+            ("terminal.backend", json!("docker"), true),
+        ];
+        for (key, value, fits) in table {
+            assert_eq!(objection(known(&path(key)), &value).is_none(), fits, "{key}: {value}");
+        }
+        let expected = objection(known(&path("approvals.mode")), &json!("sometimes"));
+        assert_eq!(expected.as_deref(), Some("manual, smart or off"));
+    }
+
+    #[test]
     fn a_review_reports_each_thing_once() {
         let settings = json!({
             "agent": {"max_turns": "many", "max_turnz": 1},
@@ -341,12 +396,28 @@ mod tests {
         assert_eq!(
             review(&settings),
             [
-                Remark::WrongKind { path: path("agent.max_turns"), expected: Kind::Whole, got: "\"many\"".into() },
+                Remark::WrongValue {
+                    path: path("agent.max_turns"),
+                    expected: Kind::Whole.expectation().into(),
+                    got: "\"many\"".into()
+                },
                 Remark::Unknown { path: path("agent.max_turnz"), suggestion: Some("agent.max_turns".into()) },
                 Remark::Unknown { path: path("compresion"), suggestion: Some("compression".into()) },
-                Remark::WrongKind { path: path("display"), expected: Kind::Map, got: "\"big\"".into() },
-                Remark::WrongKind { path: path("terminal.timeout"), expected: Kind::Whole, got: "-5".into() },
-                Remark::WrongKind { path: path("toolsets"), expected: Kind::List, got: "a section".into() },
+                Remark::WrongValue {
+                    path: path("display"),
+                    expected: Kind::Map.expectation().into(),
+                    got: "\"big\"".into()
+                },
+                Remark::WrongValue {
+                    path: path("terminal.timeout"),
+                    expected: Kind::Whole.expectation().into(),
+                    got: "-5".into()
+                },
+                Remark::WrongValue {
+                    path: path("toolsets"),
+                    expected: Kind::List.expectation().into(),
+                    got: "a section".into()
+                },
             ]
         );
     }

@@ -3,8 +3,20 @@
 use super::Key;
 
 const fn key(pattern: &'static str, default: &'static str, meaning: &'static str) -> Key {
-    Key { pattern, default, meaning }
+    Key { pattern, default, meaning, words: &[] }
 }
+
+/// A setting that takes one of a few words.
+const fn choice(
+    pattern: &'static str,
+    default: &'static str,
+    words: &'static [&'static str],
+    meaning: &'static str,
+) -> Key {
+    Key { pattern, default, meaning, words }
+}
+
+const EFFORTS: &[&str] = &["none", "minimal", "low", "medium", "high", "xhigh", "max", "ultra"];
 
 #[rustfmt::skip]
 pub static KEYS: &[Key] = &[
@@ -58,12 +70,12 @@ pub static KEYS: &[Key] = &[
     key("fallback_providers", "[]", "models to fall back to, in order"),
     key("credential_pool_strategies", "{}", "per provider: fill_first, round_robin, random or least_used"),
     key("provider_routing", "", "how OpenRouter and Nous choose a vendor"),
-    key("provider_routing.sort", "", "throughput, latency or price"),
+    choice("provider_routing.sort", "", &["throughput", "latency", "price"], "throughput, latency or price"),
     key("provider_routing.only", "", "the only vendors allowed"),
     key("provider_routing.ignore", "", "vendors never used"),
     key("provider_routing.order", "", "vendors tried first"),
     key("provider_routing.require_parameters", "", "only vendors that support every parameter"),
-    key("provider_routing.data_collection", "", "allow or deny vendors that store data"),
+    choice("provider_routing.data_collection", "", &["allow", "deny"], "allow or deny vendors that store data"),
     key("smart_model_routing", "", "cheap model for easy questions"),
     key("openrouter.response_cache", "true", "whether OpenRouter may answer from its cache"),
     key("openrouter.response_cache_ttl", "300", "seconds such an answer lives"),
@@ -82,7 +94,7 @@ pub static KEYS: &[Key] = &[
     key("model_catalog.url", r#""https://hermes-agent.nousresearch.com/docs/api/model-catalog.json""#, "where from"),
     key("model_catalog.ttl_hours", "1", "hours a fetched list is used"),
     key("model_catalog.providers", "{}", "other addresses per provider"),
-    key("prompt_caching.cache_ttl", r#""5m""#, "how long the provider keeps the prompt: 5m or 1h"),
+    choice("prompt_caching.cache_ttl", r#""5m""#, &["5m", "1h"], "how long the provider keeps the prompt: 5m or 1h"),
     key("prefill_messages_file", r#""""#, "file with messages that open every conversation"),
     // The agent
     key("toolsets", r#"["hermes-cli"]"#, "toolsets the agent may use"),
@@ -91,7 +103,7 @@ pub static KEYS: &[Key] = &[
     key("max_concurrent_sessions", "null", "most sessions working at once"),
     key("max_live_sessions", "16", "most sessions kept in memory"),
     key("agent.max_turns", "90", "most model calls for one message"),
-    key("agent.reasoning_effort", r#""""#, "how hard the model thinks: none, minimal, low, medium, high, xhigh"),
+    choice("agent.reasoning_effort", r#""""#, EFFORTS, "how hard the model thinks: none, minimal, low, medium, high, xhigh"),
     key("agent.reasoning_overrides", "{}", "the same per model"),
     key("agent.api_max_retries", "3", "retries of a failed request"),
     key("agent.service_tier", r#""""#, "priority tier of the provider"),
@@ -110,13 +122,13 @@ pub static KEYS: &[Key] = &[
     key("agent.parallel_tool_call_guidance", "true", "guidance on parallel calls in the prompt"),
     key("agent.environment_probe", "true", "whether the machine is described in the prompt"),
     key("agent.environment_hint", r#""""#, "text about the machine for the prompt"),
-    key("agent.coding_context", r#""auto""#, "coding posture: auto, focus, on or off"),
+    choice("agent.coding_context", r#""auto""#, &["auto", "focus", "on", "off"], "coding posture: auto, focus, on or off"),
     key("agent.coding_instructions", r#""""#, "text added in coding posture"),
     key("agent.verify_on_stop", r#""auto""#, "whether work is checked before the agent stops"),
     key("agent.verify_guidance", "true", "guidance on checking in the prompt"),
     key("agent.max_verify_nudges", "3", "most reminders to check"),
     key("agent.local_stream_stale_timeout", "900", "seconds a local model may be silent"),
-    key("agent.image_input_mode", r#""auto""#, "images: auto, native or text"),
+    choice("agent.image_input_mode", r#""auto""#, &["auto", "native", "text"], "images: auto, native or text"),
     key("agent.disabled_toolsets", "[]", "toolsets never used"),
     key("compression.enabled", "true", "whether long conversations are summarised"),
     key("compression.threshold", "0.50", "part of the context window that starts it"),
@@ -148,7 +160,7 @@ pub static KEYS: &[Key] = &[
     key("delegation.base_url", r#""""#, "endpoint of sub-agents"),
     key("delegation.api_key", r#""""#, "key for that endpoint"),
     key("delegation.api_mode", r#""""#, "wire protocol of that endpoint"),
-    key("delegation.reasoning_effort", r#""""#, "how hard sub-agents think"),
+    choice("delegation.reasoning_effort", r#""""#, EFFORTS, "how hard sub-agents think"),
     key("delegation.max_iterations", "50", "most model calls of a sub-agent"),
     key("delegation.max_concurrent_children", "3", "most sub-agents at once"),
     key("delegation.max_spawn_depth", "1", "how deep sub-agents may start others"),
@@ -225,11 +237,11 @@ pub static KEYS: &[Key] = &[
     key("auxiliary.*.api_mode", "", "wire protocol of that endpoint"),
     key("auxiliary.*.timeout", "30", "seconds this helper may take"),
     key("auxiliary.*.extra_body", "{}", "merged into its requests"),
-    key("auxiliary.*.reasoning_effort", r#""""#, "how hard it thinks"),
+    choice("auxiliary.*.reasoning_effort", r#""""#, EFFORTS, "how hard it thinks"),
     key("auxiliary.*.fallback_chain", "", "models to fall back to, in order"),
     key("auxiliary.*.enabled", "", "false switches the helper off"),
     // Tools
-    key("terminal.backend", r#""local""#, "where commands run: local, docker, ssh, modal, daytona or singularity"),
+    choice("terminal.backend", r#""local""#, &["local", "docker", "ssh", "modal", "daytona", "singularity"], "where commands run: local, docker, ssh, modal, daytona or singularity"),
     key("terminal.modal_mode", r#""auto""#, "how Modal is reached"),
     key("terminal.cwd", r#"".""#, "folder commands start in"),
     key("terminal.timeout", "180", "seconds a command may take"),
@@ -259,7 +271,7 @@ pub static KEYS: &[Key] = &[
     key("terminal.ssh_user", "", "user there"),
     key("terminal.ssh_port", "", "port there"),
     key("terminal.ssh_key", "", "key file for it"),
-    key("code_execution.mode", r#""project""#, "where code runs: project or strict"),
+    choice("code_execution.mode", r#""project""#, &["project", "strict"], "where code runs: project or strict"),
     key("code_execution.timeout", "300", "seconds a script may take"),
     key("code_execution.max_tool_calls", "50", "most tool calls of a script"),
     key("web.backend", r#""""#, "search and extraction service"),
@@ -317,7 +329,7 @@ pub static KEYS: &[Key] = &[
     key("hooks_auto_accept", "false", "new hooks run without asking"),
     key("quick_commands", "{}", "your own slash commands"),
     key("command_allowlist", "[]", "commands that never need approval"),
-    key("approvals.mode", r#""smart""#, "manual, smart or off"),
+    choice("approvals.mode", r#""smart""#, &["manual", "smart", "off"], "manual, smart or off"),
     key("approvals.timeout", "60", "seconds an approval stays open"),
     key("approvals.cron_mode", r#""deny""#, "what happens in scheduled jobs"),
     key("approvals.deny", "[]", "commands that are always refused"),
@@ -354,7 +366,7 @@ pub static KEYS: &[Key] = &[
     key("display.personality", r#""""#, "personality in use"),
     key("display.skin", r#""default""#, "colours"),
     key("display.language", r#""en""#, "language of the program's own words"),
-    key("display.interface", r#""cli""#, "cli or tui"),
+    choice("display.interface", r#""cli""#, &["cli", "tui"], "cli or tui"),
     key("display.copy_shortcut", r#""auto""#, "shortcut that copies"),
     key("display.resume_display", r#""full""#, "recap when a session is resumed"),
     key("display.resume_exchanges", "10", "exchanges in it"),
@@ -362,7 +374,7 @@ pub static KEYS: &[Key] = &[
     key("display.resume_max_assistant_chars", "200", "characters per answer in it"),
     key("display.resume_max_assistant_lines", "3", "lines per answer in it"),
     key("display.resume_skip_tool_only", "true", "leave out steps that only used tools"),
-    key("display.busy_input_mode", r#""interrupt""#, "what typing during work does: interrupt, queue or steer"),
+    choice("display.busy_input_mode", r#""interrupt""#, &["interrupt", "queue", "steer"], "what typing during work does: interrupt, queue or steer"),
     key("display.busy_steer_ack_enabled", "true", "confirm steering"),
     key("display.bell_on_complete", "false", "ring when done"),
     key("display.persist_prompts", "true", "remember what you typed"),
@@ -380,7 +392,7 @@ pub static KEYS: &[Key] = &[
     key("display.streaming", "false", "show the answer as it comes"),
     key("display.timestamps", "false", "show the time of messages"),
     key("display.timestamp_format", r#""%H:%M""#, "in this form"),
-    key("display.final_response_markdown", r#""strip""#, "Markdown in answers: strip, render or raw"),
+    choice("display.final_response_markdown", r#""strip""#, &["strip", "render", "raw"], "Markdown in answers: strip, render or raw"),
     key("display.persistent_output", "true", "keep output on screen"),
     key("display.persistent_output_max_lines", "200", "this many lines"),
     key("display.file_mutation_verifier", "true", "say which files changed"),
@@ -389,7 +401,7 @@ pub static KEYS: &[Key] = &[
     key("display.show_cost", "false", "show what a turn cost"),
     key("display.user_message_preview.first_lines", "2", "first lines of a long question shown"),
     key("display.user_message_preview.last_lines", "2", "last lines of it"),
-    key("display.tool_progress", r#""all""#, "tool steps shown: off, new, all or verbose"),
+    choice("display.tool_progress", r#""all""#, &["off", "new", "all", "verbose"], "tool steps shown: off, new, all or verbose"),
     key("display.tool_progress_command", "false", "/verbose works on chat apps"),
     key("display.tool_progress_overrides", "{}", "the same per platform (older place)"),
     key("display.tool_preview_length", "0", "characters of a tool's arguments; 0 is all"),
@@ -428,7 +440,7 @@ pub static KEYS: &[Key] = &[
     key("personalities", "{}", "personalities by name"),
     key("honcho", "{}", "Honcho memory service"),
     key("timezone", r#""""#, "time zone, such as Europe/Berlin; empty is the machine's"),
-    key("human_delay.mode", r#""off""#, "answer at human speed: off, natural or custom"),
+    choice("human_delay.mode", r#""off""#, &["off", "natural", "custom"], "answer at human speed: off, natural or custom"),
     key("human_delay.min_ms", "800", "shortest pause"),
     key("human_delay.max_ms", "2500", "longest pause"),
     key("onboarding.seen", "{}", "hints already shown"),
