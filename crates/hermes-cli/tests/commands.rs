@@ -393,8 +393,8 @@ async fn fallbacks_are_listed_added_removed_and_cleared() {
     story.run(&["fallback", "add", "claude", "claude-sonnet-4.6"], 0).await;
     assert_eq!(
         story.config(),
-        "# the plan\nagent:\n  max_turns: 9 # few\nfallback_providers:\n- model: z-ai/glm-5.2\n  provider: openrouter\n\
-         - model: claude-sonnet-4-6\n  provider: anthropic\n"
+        "# the plan\nagent:\n  max_turns: 9 # few\nfallback_providers:\n- provider: openrouter\n  model: z-ai/glm-5.2\n\
+         - provider: anthropic\n  model: claude-sonnet-4-6\n"
     );
     story.run(&["fallback", "add", "anthropic", "claude-sonnet-4-6"], 1).await;
     story.run(&["fallback", "add", "custom", "m"], 2).await;

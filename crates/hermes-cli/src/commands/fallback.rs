@@ -84,7 +84,10 @@ fn list(app: &App, console: &mut Console<'_>) -> Result<Exit, Trouble> {
             [
                 (place + 1).to_string(),
                 provider.to_owned(),
-                model.to_owned(),
+                match entry.get("base_url").and_then(Value::as_str) {
+                    Some(url) => format!("{model} at {url}"),
+                    None => model.to_owned(),
+                },
                 obstacle(entry, app).unwrap_or("ready".into()),
             ]
         })
@@ -218,24 +221,41 @@ fn migrated(raw: &Value) -> Vec<Change> {
     let Some(_) = raw.get(LEGACY) else { return Vec::new() };
     let listed = raw.get(LIST).and_then(Value::as_array).map_or(0, Vec::len);
     let moved: Vec<Value> = places(raw).into_iter().skip(listed).collect();
-    let mut changes = put(listed, moved);
+    let mut changes = put(listed, &moved);
     changes.push(Change::Unset(KeyPath::of([LEGACY])));
     changes
 }
 
 fn appended(raw: &Value, entry: &Value) -> Vec<Change> {
     let mut changes = migrated(raw);
-    changes.extend(put(places(raw).len(), vec![entry.clone()]));
+    changes.extend(put(places(raw).len(), std::slice::from_ref(entry)));
     changes
 }
 
-/// Entries behind the first `listed`. A list that is not there yet is written whole, so that none stays behind empty.
-fn put(listed: usize, entries: Vec<Value>) -> Vec<Change> {
-    if listed == 0 && !entries.is_empty() {
-        return vec![Change::Set(KeyPath::of([LIST]), Value::Array(entries))];
-    }
-    let places = entries.into_iter().enumerate();
-    places.map(|(place, entry)| Change::Set(KeyPath::of([LIST, &(listed + place).to_string()]), entry)).collect()
+/// Entries behind the first `listed`. A list that is not there yet begins with its first entry, so that none stays behind
+/// empty.
+fn put(listed: usize, entries: &[Value]) -> Vec<Change> {
+    entries.iter().enumerate().flat_map(|(place, entry)| put_one(listed + place, entry)).collect()
+}
+
+/// One entry, key after key: in the order a person would write them, not by the alphabet.
+fn put_one(place: usize, entry: &Value) -> Vec<Change> {
+    let at = KeyPath::of([LIST, &place.to_string()]);
+    let (head, rest) = match entry.as_object().and_then(|fields| fields.get_key_value("provider").zip(Some(fields))) {
+        Some(((key, provider), fields)) => {
+            let mut rest: Vec<_> = fields.iter().filter(|(name, _)| *name != key).collect();
+            rest.sort_by_key(|(name, _)| *name != "model");
+            (json!({ key.as_str(): provider }), rest)
+        }
+        None => (entry.clone(), Vec::new()),
+    };
+    let begin = if place == 0 {
+        Change::Set(KeyPath::of([LIST]), Value::Array(vec![head]))
+    } else {
+        Change::Set(at.clone(), head)
+    };
+    let rest = rest.into_iter().map(|(name, value)| Change::Set(at.child(name.as_str()), value.clone()));
+    std::iter::once(begin).chain(rest).collect()
 }
 
 fn without(raw: &Value, place: usize) -> Vec<Change> {
@@ -261,10 +281,10 @@ mod tests {
     fn places_are_added_behind_the_others_and_comments_stay() {
         let entry = json!({"provider": "zai", "model": "glm-5"});
         let add = |raw: &Value| appended(raw, &entry);
-        assert_eq!(edited("", add), "fallback_providers:\n- model: glm-5\n  provider: zai\n");
+        assert_eq!(edited("", add), "fallback_providers:\n- provider: zai\n  model: glm-5\n");
         assert_eq!(
             edited(TWO, add),
-            TWO.replace("    model: y\n", "    model: y\n  - model: glm-5\n    provider: zai\n")
+            TWO.replace("    model: y\n", "    model: y\n  - provider: zai\n    model: glm-5\n")
         );
     }
 
@@ -284,10 +304,10 @@ mod tests {
     fn the_older_key_moves_into_the_list_with_the_first_edit() {
         let entry = json!({"provider": "zai", "model": "glm-5"});
         let legacy = "fallback_model:\n  provider: nous\n  model: x\n";
-        let expected = "fallback_providers:\n- model: x\n  provider: nous\n- model: glm-5\n  provider: zai\n";
+        let expected = "fallback_providers:\n- provider: nous\n  model: x\n- provider: zai\n  model: glm-5\n";
         assert_eq!(edited(legacy, |raw| appended(raw, &entry)), expected);
         let both = "fallback_providers:\n  - provider: groq\n    model: y\nfallback_model:\n  - provider: groq\n    model: y\n  - provider: nous\n    model: x\n";
-        assert_eq!(edited(both, |raw| without(raw, 0)), "fallback_providers:\n  - model: x\n    provider: nous\n");
+        assert_eq!(edited(both, |raw| without(raw, 0)), "fallback_providers:\n  - provider: nous\n    model: x\n");
     }
 
     #[test]

@@ -400,6 +400,27 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_profile_leaves_the_logins_of_the_root_alone() {
+        let (folder, _paths, root, clock) = home();
+        let profile = folder.path().join("profiles/work");
+        std::fs::create_dir_all(&profile).expect("made");
+        let file = folder.path().join(".anthropic_oauth.json");
+        std::fs::write(&file, json!({"accessToken": "sk-ant-oat-x", "refreshToken": "r"}).to_string())
+            .expect("written");
+        root.add_key(&clock, key("groq", Some("mine"), "gsk-one")).await.expect("added");
+
+        let paths = AuthPaths { root: Some(folder.path().to_owned()), ..AuthPaths::root(profile) };
+        let logins = Logins::load(&paths, &Endpoints::default(), None).await;
+        for provider in ["groq", ANTHROPIC] {
+            let pool = logins.pool(provider, Vec::new());
+            let refused = AuthStore::new(&paths).remove(&clock, &paths, &logins, &pool, provider, "1").await;
+            assert!(refused.expect_err("inherited").message.contains("belongs to the default profile"), "{provider}");
+        }
+        assert_eq!(root.load().await.expect("readable").document.rows("groq").len(), 1);
+        assert!(file.exists());
+    }
+
+    #[tokio::test]
     async fn uses_are_counted_on_the_newest_rows() {
         let (_folder, paths, store, clock) = home();
         store.add_key(&clock, key("groq", None, "gsk-one")).await.expect("added");

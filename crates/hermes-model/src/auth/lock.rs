@@ -15,7 +15,12 @@ pub(super) struct FileLock(#[expect(dead_code, reason = "the open file is the lo
 impl FileLock {
     /// The lock, or `None` when somebody else held it all through `patience`. Never blocks the thread.
     pub(super) async fn acquire(path: &Path, clock: &dyn Clock, patience: Duration) -> io::Result<Option<Self>> {
-        let file = OpenOptions::new().create(true).truncate(false).write(true).open(path)?;
+        let mut options = OpenOptions::new();
+        options.create(true).truncate(false).write(true);
+        // Whoever may open it may hold it, and thereby keep its owner from logging in.
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let file = options.open(path)?;
         let start = clock.elapsed();
         loop {
             match file.try_lock() {
@@ -25,5 +30,22 @@ impl FileLock {
                 Err(TryLockError::WouldBlock) => clock.pause(POLL).await,
             }
         }
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::super::rehearsal::SkippingClock;
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[tokio::test]
+    async fn a_lock_is_its_owners_alone() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("auth.lock");
+        let lock = FileLock::acquire(&path, &SkippingClock::default(), POLL).await.expect("usable");
+        assert!(lock.is_some());
+        let mode = std::fs::metadata(&path).expect("there").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
     }
 }
