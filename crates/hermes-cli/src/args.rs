@@ -132,6 +132,14 @@ pub enum Command {
     Fallback(crate::commands::fallback::FallbackArgs),
     /// Look at settings and change them
     Config(crate::commands::config::ConfigArgs),
+    /// Look at past conversations, search them, clean up
+    Sessions(crate::commands::sessions::SessionsArgs),
+    /// What was done, and what it cost
+    Insights(crate::commands::insights::InsightsArgs),
+    /// Put the whole home into one file
+    Backup(crate::commands::backup::BackupArgs),
+    /// Bring a backup back
+    Import(crate::commands::backup::ImportArgs),
     /// Keep several homes side by side
     Profile(crate::commands::profile::ProfileArgs),
     /// Watch a scripted conversation go through the real path: no key, no network

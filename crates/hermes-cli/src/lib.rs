@@ -4,6 +4,7 @@ pub mod app;
 pub mod args;
 pub mod commands;
 mod log;
+mod memory;
 pub mod output;
 pub mod settings;
 pub mod usage;
@@ -53,6 +54,10 @@ fn on_console(command: Command, before: Whom, profile: Option<&str>) -> ExitCode
             return wait(async { commands::status::run(args, &whom.or(before), profile, console).await.into() });
         }
         Command::Fallback(args) => return wait(async { commands::fallback::run(args, profile, console).await.into() }),
+        Command::Sessions(args) => return wait(async { commands::sessions::run(args, profile, console).await.into() }),
+        Command::Insights(args) => return wait(async { commands::insights::run(args, profile, console).await.into() }),
+        Command::Backup(args) => return wait(async { commands::backup::run(args, profile, console).await.into() }),
+        Command::Import(args) => return wait(async { commands::backup::import(args, profile, console).await.into() }),
         Command::Login => commands::auth::point_to_auth(console),
         Command::Logout { provider } => {
             let provider = provider.or(before.provider);

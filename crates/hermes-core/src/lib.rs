@@ -8,4 +8,5 @@ pub mod clock;
 pub mod plan;
 pub mod ports;
 pub mod stop;
+pub mod store;
 mod watch;

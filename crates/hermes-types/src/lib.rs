@@ -9,9 +9,11 @@ mod event;
 mod fault;
 mod ids;
 mod message;
+mod moment;
 mod money;
 mod reply;
 mod request;
+mod session;
 mod stop;
 mod text;
 mod usage;
@@ -22,9 +24,16 @@ pub use event::{EVENT_VERSION, Event, Notice};
 pub use fault::{Fault, FaultKind};
 pub use ids::{CallId, SessionId};
 pub use message::{Assistant, Function, Message, Plain, Role, ToolCall, ToolResult};
+pub use moment::Moment;
 pub use money::Usd;
 pub use reply::{Delta, Reply};
 pub use request::{Concession, Effort, Reasoning, Request, ToolChoice, ToolDefinition};
+pub use session::{
+    Billing, Bucket, CallRecord, CompressionRecord, Cost, CostStatus, EffectRecord, EffectState, EndReason, Export,
+    Found, Hit, Insights, Kinship, ListOrder, Manner, MessageId, ModelUse, Neighbour, NewMessage, NewSession, Notable,
+    Pruned, Relative, RowState, SearchOrder, SearchQuery, Session, SessionFilter, SessionSummary, Share, SourceUse,
+    Span, StoreFacts, StoredMessage, Title, TitleFault, TurnRecord, UsageRow, preview,
+};
 pub use stop::StopReason;
 pub use text::clip;
 pub use usage::Usage;

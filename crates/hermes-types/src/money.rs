@@ -22,6 +22,15 @@ impl Usd {
         self.0 as f64 / PICO_PER_USD as f64
     }
 
+    /// The exact amount, for databases.
+    pub const fn pico(self) -> i64 {
+        self.0
+    }
+
+    pub const fn from_pico(pico: i64) -> Self {
+        Self(pico)
+    }
+
     /// What `tokens` cost when `self` is the price of a million of them.
     pub fn per_million(self, tokens: u64) -> Self {
         let pico = i128::from(self.0) * i128::from(tokens) / TOKENS_PER_PRICE;

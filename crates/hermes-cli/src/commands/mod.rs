@@ -3,12 +3,15 @@
 mod access;
 pub mod ask;
 pub mod auth;
+pub mod backup;
 pub mod config;
 pub mod demo;
 pub mod fallback;
+pub mod insights;
 pub mod model;
 mod person;
 pub mod profile;
+pub mod sessions;
 pub mod status;
 mod table;
 mod waiting;
@@ -19,6 +22,7 @@ use crate::settings::disk::DiskError;
 use crate::settings::edit::EditError;
 use crate::settings::key_path::PathFault;
 use crate::settings::{DocumentError, HomeError, WrongKind};
+use hermes_core::store::StoreError;
 use hermes_model::auth::AuthError;
 use hermes_model::resolve::ResolveError;
 use std::fmt;
@@ -61,6 +65,8 @@ pub enum Trouble {
     Resolve(#[from] ResolveError),
     #[error(transparent)]
     Auth(#[from] AuthError),
+    #[error("{0}.")]
+    Store(#[from] StoreError),
     #[error("{0}")]
     Refused(String),
     /// The command line itself is wrong.

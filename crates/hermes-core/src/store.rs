@@ -1,0 +1,167 @@
+//! The memory port: where conversations are kept.
+//!
+//! What a method returned `Ok` for is kept, whatever happens to the process next. Every method is one transaction.
+//! Nothing here tells how the store works: SQLite in the home directory is one, a server for many machines may be another.
+
+use futures_util::future::BoxFuture;
+use hermes_types::{
+    CallId, CallRecord, CompressionRecord, EffectRecord, EffectState, EndReason, Export, Found, Insights, ListOrder,
+    Message, MessageId, Moment, NewMessage, NewSession, Pruned, Relative, SearchQuery, Session, SessionFilter,
+    SessionId, SessionSummary, Span, StoreFacts, StoredMessage, TitleFault, TurnRecord, UsageRow,
+};
+
+/// The answer of a store, some time later.
+pub type Kept<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
+
+/// What went wrong, in words for the person it happens to.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum StoreError {
+    #[error("there is no session {0}; `hermes sessions list` shows what there is")]
+    NoSession(String),
+    #[error("{prefix} is the beginning of several sessions: {}; type more of it", ids.join(", "))]
+    Ambiguous { prefix: String, ids: Vec<String> },
+    #[error("session {session} has no message {message}")]
+    NoMessage { session: SessionId, message: MessageId },
+    #[error("the title \"{title}\" is already in use by {holder}")]
+    TitleTaken { title: String, holder: SessionId },
+    #[error(transparent)]
+    Title(#[from] TitleFault),
+    #[error("session {0} cannot descend from itself")]
+    Circle(SessionId),
+    #[error("{place} is in use by other programs and did not become free in time; nothing was written, try again")]
+    Busy { place: String },
+    #[error("there is no room left on the disk of {place}; nothing was written. Free some and try again")]
+    Full { place: String },
+    #[error("{place} cannot be written: {reason}. Reading still works")]
+    ReadOnly { place: String, reason: String },
+    #[error(
+        "{place} is damaged ({detail}). Nothing is written to it any more, and nothing was removed. \
+         `hermes sessions recover` saves what can be read into a new file"
+    )]
+    Damaged { place: String, detail: String },
+    #[error(
+        "{place} was written by a newer program (schema {found}, this one knows up to {known}). It can be read, \
+         not written; update hermes to go on"
+    )]
+    TooNew { place: String, found: u32, known: u32 },
+    #[error("{place} cannot be opened: {reason}")]
+    Unusable { place: String, reason: String },
+    #[error("the session store was closed")]
+    Closed,
+    #[error("the session store failed: {0}")]
+    Failed(String),
+}
+
+/// Conversations on disk, found again, shared by many processes.
+pub trait SessionStore: Sessions + Transcript + Search + Ledger {}
+
+impl<T: Sessions + Transcript + Search + Ledger> SessionStore for T {}
+
+/// The records of sessions: their life, names and descent.
+pub trait Sessions: Send + Sync {
+    /// Begins a session. One that exists gets what it lacks; nothing it has is overwritten.
+    fn create(&self, session: NewSession) -> Kept<'_, ()>;
+
+    /// Ends a session; `false` when it had ended before, and keeps its first reason.
+    fn end(&self, id: &SessionId, reason: EndReason) -> Kept<'_, bool>;
+
+    /// Takes the end back.
+    fn reopen(&self, id: &SessionId) -> Kept<'_, ()>;
+
+    fn session(&self, id: &SessionId) -> Kept<'_, Option<Session>>;
+
+    /// The session a person means: an id, the beginning of one, or a title (the newest of its lineage).
+    fn resolve(&self, name: &str) -> Kept<'_, SessionId>;
+
+    /// Where a conversation goes on: the newest session that compression continued it in.
+    fn tip(&self, id: &SessionId) -> Kept<'_, SessionId>;
+
+    fn list(
+        &self,
+        filter: SessionFilter,
+        order: ListOrder,
+        limit: usize,
+        offset: usize,
+    ) -> Kept<'_, Vec<SessionSummary>>;
+
+    /// Names a session; an empty title takes the name away. The title as it was stored comes back.
+    fn rename(&self, id: &SessionId, title: &str) -> Kept<'_, Option<String>>;
+
+    /// Names a session that has no name yet; `false` when it has one.
+    fn rename_if_unnamed(&self, id: &SessionId, title: &str) -> Kept<'_, bool>;
+
+    /// `Title`, or `Title #2` and so on where that is taken.
+    fn next_title(&self, title: &str) -> Kept<'_, String>;
+
+    /// The whole family of a session: its first ancestor and everything that descends from that, parents before children.
+    fn lineage(&self, id: &SessionId) -> Kept<'_, Vec<Relative>>;
+
+    /// Copies a conversation, up to and including a message, into a new session that descends from it.
+    fn branch(&self, from: &SessionId, new: NewSession, upto: Option<MessageId>) -> Kept<'_, ()>;
+
+    /// Removes a session and its sub-agents; other descendants become roots. `false` when there was none.
+    fn delete(&self, id: &SessionId) -> Kept<'_, bool>;
+
+    /// Removes a session that nobody said anything in and nobody named.
+    fn delete_if_empty(&self, id: &SessionId) -> Kept<'_, bool>;
+
+    /// Removes sessions that have ended. With `dry_run` only tells which.
+    fn prune(&self, filter: SessionFilter, dry_run: bool) -> Kept<'_, Pruned>;
+
+    fn facts(&self) -> Kept<'_, StoreFacts>;
+}
+
+/// The messages of sessions.
+pub trait Transcript: Send + Sync {
+    /// Keeps messages, all or none.
+    fn append(&self, id: &SessionId, messages: Vec<NewMessage>) -> Kept<'_, Vec<MessageId>>;
+
+    /// Every message, also those that were summarised away or taken back.
+    fn messages(&self, id: &SessionId) -> Kept<'_, Vec<StoredMessage>>;
+
+    /// The conversation as it goes to a model: live messages in order, with what was sent in place of what was said.
+    fn conversation(&self, id: &SessionId, span: Span) -> Kept<'_, Vec<Message>>;
+
+    /// The messages around one, at most `window` on each side.
+    fn around(&self, id: &SessionId, message: MessageId, window: usize) -> Kept<'_, Vec<StoredMessage>>;
+
+    /// Summarises in place: what is live becomes compacted, and these messages take its place.
+    fn compact(&self, id: &SessionId, messages: Vec<NewMessage>) -> Kept<'_, Vec<MessageId>>;
+
+    /// Takes a message of the person and everything after it back; tells how many.
+    fn rewind(&self, id: &SessionId, to: MessageId) -> Kept<'_, u64>;
+
+    /// Removes the messages and keeps the session.
+    fn clear(&self, id: &SessionId) -> Kept<'_, u64>;
+
+    /// A session with all its messages; `None` when there is none.
+    fn export(&self, id: &SessionId) -> Kept<'_, Option<Export>>;
+}
+
+/// Finding things again.
+pub trait Search: Send + Sync {
+    fn search(&self, query: SearchQuery) -> Kept<'_, Found>;
+}
+
+/// What was spent and what was done.
+pub trait Ledger: Send + Sync {
+    /// Records a call of a model, and adds it to the sums of its session.
+    fn record_call(&self, call: CallRecord) -> Kept<'_, ()>;
+
+    fn record_turn(&self, turn: TurnRecord) -> Kept<'_, ()>;
+
+    fn record_compression(&self, compression: CompressionRecord) -> Kept<'_, ()>;
+
+    /// Records that a tool is about to change the world. Comes before it does.
+    fn begin_effect(&self, effect: EffectRecord) -> Kept<'_, ()>;
+
+    fn end_effect(&self, session: &SessionId, call: &CallId, state: EffectState, at: Moment) -> Kept<'_, ()>;
+
+    /// Effects that were begun and never ended: their outcome is unknown.
+    fn open_effects(&self, session: &SessionId) -> Kept<'_, Vec<EffectRecord>>;
+
+    /// The sums of calls by model and task, of one session or all.
+    fn usage(&self, session: Option<&SessionId>) -> Kept<'_, Vec<UsageRow>>;
+
+    fn insights(&self, from: Moment, to: Moment, source: Option<&str>) -> Kept<'_, Insights>;
+}

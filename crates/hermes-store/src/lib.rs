@@ -1,0 +1,22 @@
+//! The memory of Hermes: every conversation in one SQLite file, found again in milliseconds, shared by many processes.
+//!
+//! SQL lives here and nowhere else; what leaves is [`SqliteStore`], which implements the store port of the core. The file
+//! is the one the Python program uses: new files get the founding schema, files it raised are respected as they are, and
+//! what neither has a place for is in tables of our own that begin with `hermes_`.
+
+mod db;
+mod fault;
+mod health;
+mod housekeeping;
+mod ledger;
+mod lineage;
+mod readers;
+mod row;
+mod schema;
+mod search;
+mod session;
+mod store;
+mod transcript;
+mod writer;
+
+pub use store::SqliteStore;

@@ -1,0 +1,62 @@
+//! Readers beside the writer: connections that are opened when they are needed and kept for the next question.
+
+use crate::db::{Access, Db};
+use crate::fault::{DbError, DbResult};
+use hermes_core::store::StoreError;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// More than this many questions at once are rare; their connections are not kept.
+const KEPT: usize = 4;
+
+#[derive(Clone)]
+pub(crate) struct Readers(Arc<Pool>);
+
+struct Pool {
+    path: PathBuf,
+    idle: Mutex<Vec<Db>>,
+}
+
+impl Readers {
+    pub(crate) fn new(path: PathBuf) -> Self {
+        Self(Arc::new(Pool { path, idle: Mutex::new(Vec::new()) }))
+    }
+
+    /// Runs `question` on a thread that may block, in one snapshot of the file.
+    pub(crate) async fn read<T: Send + 'static>(
+        &self,
+        question: impl FnOnce(&Db) -> DbResult<T> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let pool = Arc::clone(&self.0);
+        let asked = tokio::task::spawn_blocking(move || pool.ask(question)).await;
+        asked.unwrap_or_else(|error| Err(StoreError::Failed(error.to_string())))
+    }
+
+    /// Lets go of the file.
+    pub(crate) fn close(&self) {
+        self.0.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+}
+
+impl Pool {
+    fn ask<T>(&self, question: impl FnOnce(&Db) -> DbResult<T>) -> Result<T, StoreError> {
+        self.answer(question).map_err(|error| error.told(&self.path))
+    }
+
+    fn answer<T>(&self, question: impl FnOnce(&Db) -> DbResult<T>) -> DbResult<T> {
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let mut db = match idle {
+            Some(db) => db,
+            None => Db::open(&self.path, Access::Read)?,
+        };
+        db.refresh()?;
+        db.connection.execute_batch("BEGIN")?;
+        let answer = question(&db);
+        db.connection.execute_batch("COMMIT").map_err(DbError::from)?;
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        if idle.len() < KEPT {
+            idle.push(db);
+        }
+        answer
+    }
+}

@@ -1,0 +1,222 @@
+//! A message as a row, and back, without losing a byte.
+//!
+//! What has a column goes into its column, so that every program that shares the file sees it; the rest goes into
+//! `hermes_message_extra`. List content is stored as NUL, `json:` and JSON text, as the other program does it.
+
+use crate::db::Db;
+use crate::fault::DbResult;
+use hermes_core::store::StoreError;
+use hermes_types::{
+    Assistant, CallId, Content, Message, MessageId, Moment, NewMessage, Object, Plain, RowState, SessionId, StopReason,
+    StoredMessage, ToolResult,
+};
+use rusqlite::types::ValueRef;
+use rusqlite::{Row, ToSql, params_from_iter};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use std::borrow::Cow;
+
+/// The columns of the view `every_message`, in the order [`read`] expects them.
+pub(crate) const COLUMNS: &str = "id, session_id, role, content, tool_call_id, tool_calls, tool_name, timestamp, \
+    token_count, finish_reason, reasoning, reasoning_details, codex_reasoning_items, reasoning_content, \
+    codex_message_items, sent, state, fields";
+
+const JSON_MARK: &str = "\0json:";
+/// The keys of `hermes_message_extra.fields`.
+const EXTRA: &str = "extra";
+const BLOCKS: &str = "anthropic_content_blocks";
+const REASONING_CONTENT: &str = "reasoning_content";
+const MESSAGE_ITEMS: &str = "codex_message_items";
+/// The column for what was sent instead of the content.
+const SENT: &str = "api_content";
+
+type Text<'a> = Option<Cow<'a, str>>;
+
+/// A message in pieces: a text for each column it fills, and what has no column in any version.
+struct Pieces<'a> {
+    columns: Vec<(&'static str, Text<'a>)>,
+    fields: Object,
+}
+
+/// Inserts a message and what belongs beside it.
+pub(crate) fn insert(db: &Db, session: &SessionId, new: &NewMessage, at: Moment) -> DbResult<MessageId> {
+    let Pieces { mut columns, mut fields } = take_apart(&new.message)?;
+    columns.push((SENT, new.sent.as_ref().map(encode_content).transpose()?));
+    let (session, seconds) = (session.as_str(), at.seconds());
+    let mut names = vec!["session_id", "timestamp", "token_count"];
+    let mut values: Vec<&dyn ToSql> = vec![&session, &seconds, &new.token_count];
+    let mut beside = None;
+    for (name, text) in &columns {
+        if db.shape.message_has(name) {
+            names.push(*name);
+            values.push(text);
+        } else if *name == SENT {
+            beside = text.as_deref();
+        } else if let Some(text) = text {
+            fields.insert((*name).to_owned(), Value::String(text.to_string()));
+        }
+    }
+    let marks = vec!["?"; names.len()].join(", ");
+    db.connection
+        .prepare_cached(&format!("INSERT INTO messages({}) VALUES({marks})", names.join(", ")))?
+        .execute(params_from_iter(values))?;
+    let id = db.connection.last_insert_rowid();
+    if beside.is_some() || !fields.is_empty() {
+        let fields = (!fields.is_empty()).then(|| to_json(&fields)).transpose()?;
+        db.connection
+            .prepare_cached("INSERT INTO hermes_message_extra(message_id, sent, fields) VALUES(?1, ?2, ?3)")?
+            .execute((id, beside, fields))?;
+    }
+    Ok(MessageId(id))
+}
+
+/// How many calls a message asks for.
+pub(crate) fn calls(message: &Message) -> usize {
+    match message {
+        Message::Assistant(assistant) => assistant.tool_calls.len(),
+        _ => 0,
+    }
+}
+
+fn take_apart(message: &Message) -> DbResult<Pieces<'_>> {
+    let mut columns: Vec<(&'static str, Text<'_>)> = Vec::with_capacity(12);
+    let mut fields = Object::new();
+    let extra = match message {
+        Message::System(plain) | Message::User(plain) => {
+            let role = if matches!(message, Message::System(_)) { "system" } else { "user" };
+            columns.push(("role", Some(role.into())));
+            columns.push(("content", Some(encode_content(&plain.content)?)));
+            &plain.extra
+        }
+        Message::Assistant(assistant) => {
+            columns.push(("role", Some("assistant".into())));
+            assistant_columns(assistant, &mut columns)?;
+            if let Some(blocks) = &assistant.anthropic_content_blocks {
+                fields.insert(BLOCKS.into(), Value::Array(blocks.clone()));
+            }
+            &assistant.extra
+        }
+        Message::Tool(result) => {
+            columns.push(("role", Some("tool".into())));
+            columns.push(("content", Some(encode_content(&result.content)?)));
+            columns.push(("tool_call_id", Some(result.tool_call_id.as_str().into())));
+            columns.push(("tool_name", result.name.as_deref().map(Into::into)));
+            &result.extra
+        }
+    };
+    if !extra.is_empty() {
+        fields.insert(EXTRA.into(), Value::Object(extra.clone()));
+    }
+    Ok(Pieces { columns, fields })
+}
+
+fn assistant_columns<'a>(said: &'a Assistant, columns: &mut Vec<(&'static str, Text<'a>)>) -> DbResult<()> {
+    let list = |items: &Option<Vec<Value>>| items.as_ref().map(to_json).transpose();
+    let calls = (!said.tool_calls.is_empty()).then(|| to_json(&said.tool_calls)).transpose()?;
+    columns.extend([
+        ("content", said.content.as_ref().map(encode_content).transpose()?),
+        ("tool_calls", calls.map(Cow::Owned)),
+        ("finish_reason", said.finish_reason.as_ref().map(|reason| reason.as_str().into())),
+        ("reasoning", said.reasoning.as_deref().map(Into::into)),
+        ("reasoning_details", list(&said.reasoning_details)?.map(Cow::Owned)),
+        ("codex_reasoning_items", list(&said.codex_reasoning_items)?.map(Cow::Owned)),
+        (REASONING_CONTENT, said.reasoning_content.as_deref().map(Into::into)),
+        (MESSAGE_ITEMS, list(&said.codex_message_items)?.map(Cow::Owned)),
+    ]);
+    Ok(())
+}
+
+/// A row of `every_message`; `None` for a role that is no part of a conversation.
+pub(crate) fn read(row: &Row<'_>) -> DbResult<Option<StoredMessage>> {
+    let mut fields: Object = text_at(row, 17)?.and_then(|text| from_json(&text)).unwrap_or_default();
+    let extra = match fields.remove(EXTRA) {
+        Some(Value::Object(extra)) => extra,
+        _ => Object::new(),
+    };
+    let content = text_at(row, 3)?.map(decode_content);
+    let message = match text_at(row, 2)?.as_deref() {
+        Some("system") => Message::System(Plain { content: content.unwrap_or_default(), extra }),
+        Some("user") => Message::User(Plain { content: content.unwrap_or_default(), extra }),
+        Some("assistant") => Message::Assistant(read_assistant(row, content, &mut fields, extra)?),
+        Some("tool") => Message::Tool(ToolResult {
+            tool_call_id: CallId::new(text_at(row, 4)?.unwrap_or_default()),
+            name: text_at(row, 6)?,
+            content: content.unwrap_or_default(),
+            extra,
+        }),
+        _ => return Ok(None),
+    };
+    Ok(Some(StoredMessage {
+        id: MessageId(row.get(0)?),
+        session_id: SessionId::new(text_at(row, 1)?.unwrap_or_default()),
+        at: Moment::from_seconds(row.get(7)?),
+        token_count: row.get(8)?,
+        sent: text_at(row, 15)?.map(decode_content),
+        state: match row.get(16)? {
+            0 => RowState::Live,
+            1 => RowState::Compacted,
+            _ => RowState::Undone,
+        },
+        message,
+    }))
+}
+
+fn read_assistant(row: &Row<'_>, content: Option<Content>, fields: &mut Object, extra: Object) -> DbResult<Assistant> {
+    let list =
+        |column: usize| -> DbResult<Option<Vec<Value>>> { Ok(text_at(row, column)?.and_then(|text| from_json(&text))) };
+    let mut beside = |name: &str| match fields.remove(name) {
+        Some(Value::String(text)) => Some(text),
+        _ => None,
+    };
+    let (reasoning_beside, items_beside) = (beside(REASONING_CONTENT), beside(MESSAGE_ITEMS));
+    let blocks = match fields.remove(BLOCKS) {
+        Some(Value::Array(blocks)) => Some(blocks),
+        _ => None,
+    };
+    Ok(Assistant {
+        content,
+        reasoning: text_at(row, 10)?,
+        reasoning_content: text_at(row, 13)?.or(reasoning_beside),
+        reasoning_details: list(11)?,
+        codex_reasoning_items: list(12)?,
+        codex_message_items: list(14)?.or_else(|| items_beside.and_then(|text| from_json(&text))),
+        anthropic_content_blocks: blocks,
+        tool_calls: text_at(row, 5)?.and_then(|text| from_json(&text)).unwrap_or_default(),
+        finish_reason: text_at(row, 9)?.map(StopReason::from),
+        extra,
+    })
+}
+
+/// Strings as they are, lists behind a mark. A string that begins with the mark is stored as JSON too, so that it comes
+/// back as the string it was.
+pub(crate) fn encode_content(content: &Content) -> DbResult<Cow<'_, str>> {
+    match content {
+        Content::Text(text) if !text.starts_with(JSON_MARK) => Ok(Cow::Borrowed(text)),
+        other => Ok(Cow::Owned(format!("{JSON_MARK}{}", to_json(other)?))),
+    }
+}
+
+/// What cannot be read behind the mark is the text it is.
+pub(crate) fn decode_content(stored: String) -> Content {
+    stored.strip_prefix(JSON_MARK).and_then(from_json).unwrap_or(Content::Text(stored))
+}
+
+/// Text in whatever form another program left it: bytes that are no UTF-8 are replaced, numbers are spelled.
+pub(crate) fn text_at(row: &Row<'_>, column: usize) -> DbResult<Option<String>> {
+    Ok(match row.get_ref(column)? {
+        ValueRef::Null => None,
+        ValueRef::Integer(number) => Some(number.to_string()),
+        ValueRef::Real(number) => Some(number.to_string()),
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
+    })
+}
+
+pub(crate) fn to_json<T: Serialize + ?Sized>(value: &T) -> DbResult<String> {
+    Ok(serde_json::to_string(value).map_err(|error| StoreError::Failed(error.to_string()))?)
+}
+
+/// JSON that another program broke is as good as none.
+pub(crate) fn from_json<T: DeserializeOwned>(text: &str) -> Option<T> {
+    serde_json::from_str(text).ok()
+}

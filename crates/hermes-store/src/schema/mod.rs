@@ -1,0 +1,80 @@
+//! The tables: the founding schema (version 6), the ladder up to it, and our own tables beside it.
+//!
+//! A database that another program raised beyond version 6 keeps its version, its columns and its triggers; we add our
+//! own tables and read and write what is there. [`Shape`] is what is there.
+
+mod ladder;
+mod shape;
+
+pub(crate) use shape::Shape;
+
+use crate::fault::DbResult;
+use hermes_core::store::StoreError;
+use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
+use std::path::Path;
+
+/// The version of new databases.
+pub(crate) const FOUNDING: u32 = 6;
+/// The newest version of the other program that is known to be safe to write to.
+pub(crate) const NEWEST: u32 = 22;
+
+const TABLES: &str = include_str!("founding.sql");
+const TITLES: &str = include_str!("titles.sql");
+pub(crate) const INDEX: &str = include_str!("index.sql");
+const PRIVATE: &str = include_str!("private.sql");
+/// Raised when a table is added to `private.sql`: files that have this many need no look at each of them.
+const PRIVATE_VERSION: i64 = 1;
+
+/// Brings a file to a form we can work with: creates the tables, climbs the ladder, adds our own. Costs one read of the
+/// schema when nothing is to be done.
+pub(crate) fn prepare(connection: &mut Connection, path: &Path) -> DbResult<()> {
+    if let Some(found) = version(connection)?
+        && found > NEWEST
+    {
+        return Err(StoreError::TooNew { place: path.display().to_string(), found, known: NEWEST }.into());
+    }
+    if is_ready(connection)? {
+        return Ok(());
+    }
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    // Another program may have been faster.
+    let found = version(&transaction)?;
+    if found.is_none_or(|version| version <= FOUNDING) {
+        transaction.execute_batch(TABLES)?;
+        ladder::climb(&transaction, found)?;
+        transaction.execute_batch(INDEX)?;
+    }
+    transaction.execute_batch(PRIVATE)?;
+    crate::search::grams::create(&transaction)?;
+    transaction.execute(
+        "INSERT INTO hermes_meta(key, value) VALUES('private_version', ?1)
+         ON CONFLICT(key) DO UPDATE SET value = excluded.value",
+        [PRIVATE_VERSION],
+    )?;
+    transaction.commit()?;
+    Ok(())
+}
+
+/// The version in the file; `None` when there is none yet.
+pub(crate) fn version(connection: &Connection) -> DbResult<Option<u32>> {
+    if !table_exists(connection, "schema_version")? {
+        return Ok(None);
+    }
+    let version = connection.query_row("SELECT max(version) FROM schema_version", [], |row| row.get(0)).optional()?;
+    Ok(version.flatten())
+}
+
+fn is_ready(connection: &Connection) -> DbResult<bool> {
+    if version(connection)?.is_none_or(|version| version < FOUNDING) || !table_exists(connection, "hermes_meta")? {
+        return Ok(false);
+    }
+    let ours: Option<i64> = connection
+        .query_row("SELECT value FROM hermes_meta WHERE key = 'private_version'", [], |row| row.get(0))
+        .optional()?;
+    Ok(ours.is_some_and(|ours| ours >= PRIVATE_VERSION) && crate::search::grams::exists(connection)?)
+}
+
+pub(crate) fn table_exists(connection: &Connection, name: &str) -> DbResult<bool> {
+    let found = connection.prepare_cached("SELECT 1 FROM sqlite_master WHERE name = ?1")?.exists([name])?;
+    Ok(found)
+}

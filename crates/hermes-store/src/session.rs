@@ -1,0 +1,202 @@
+//! The records of sessions.
+
+use crate::db::Db;
+use crate::fault::DbResult;
+use crate::row::{from_json, text_at, to_json};
+use crate::store::SqliteStore;
+use hermes_core::store::{Kept, Sessions, StoreError};
+use hermes_types::{
+    Billing, EndReason, ListOrder, MessageId, Moment, NewSession, Object, Pruned, Relative, Session, SessionFilter,
+    SessionId, SessionSummary, StoreFacts, Usage, Usd,
+};
+use rusqlite::Row;
+use rusqlite::types::ValueRef;
+use serde_json::Value;
+
+impl Sessions for SqliteStore {
+    fn create(&self, session: NewSession) -> Kept<'_, ()> {
+        let now = self.now();
+        self.write(move |db| create(db, &session, now))
+    }
+
+    fn end(&self, id: &SessionId, reason: EndReason) -> Kept<'_, bool> {
+        let (id, now) = (id.clone(), self.now());
+        self.write(move |db| {
+            let ended = db
+                .connection
+                .prepare_cached(
+                    "UPDATE sessions SET ended_at = ?2, end_reason = ?3 WHERE id = ?1 AND ended_at IS NULL",
+                )?
+                .execute((id.as_str(), now.seconds(), reason.as_str()))?;
+            if ended == 0 { exists(db, &id).map(|()| false) } else { Ok(true) }
+        })
+    }
+
+    fn reopen(&self, id: &SessionId) -> Kept<'_, ()> {
+        let id = id.clone();
+        self.write(move |db| {
+            exists(db, &id)?;
+            db.connection
+                .prepare_cached("UPDATE sessions SET ended_at = NULL, end_reason = NULL WHERE id = ?1")?
+                .execute([id.as_str()])?;
+            Ok(())
+        })
+    }
+
+    fn session(&self, id: &SessionId) -> Kept<'_, Option<Session>> {
+        let id = id.clone();
+        self.read(move |db| get(db, &id))
+    }
+
+    fn resolve(&self, _name: &str) -> Kept<'_, SessionId> {
+        absent()
+    }
+
+    fn tip(&self, _id: &SessionId) -> Kept<'_, SessionId> {
+        absent()
+    }
+
+    fn list(&self, _f: SessionFilter, _o: ListOrder, _limit: usize, _offset: usize) -> Kept<'_, Vec<SessionSummary>> {
+        absent()
+    }
+
+    fn rename(&self, _id: &SessionId, _title: &str) -> Kept<'_, Option<String>> {
+        absent()
+    }
+
+    fn rename_if_unnamed(&self, _id: &SessionId, _title: &str) -> Kept<'_, bool> {
+        absent()
+    }
+
+    fn next_title(&self, _title: &str) -> Kept<'_, String> {
+        absent()
+    }
+
+    fn lineage(&self, _id: &SessionId) -> Kept<'_, Vec<Relative>> {
+        absent()
+    }
+
+    fn branch(&self, _from: &SessionId, _new: NewSession, _upto: Option<MessageId>) -> Kept<'_, ()> {
+        absent()
+    }
+
+    fn delete(&self, _id: &SessionId) -> Kept<'_, bool> {
+        absent()
+    }
+
+    fn delete_if_empty(&self, _id: &SessionId) -> Kept<'_, bool> {
+        absent()
+    }
+
+    fn prune(&self, _filter: SessionFilter, _dry_run: bool) -> Kept<'_, Pruned> {
+        absent()
+    }
+
+    fn facts(&self) -> Kept<'_, StoreFacts> {
+        absent()
+    }
+}
+
+fn absent<T: Send + 'static>() -> Kept<'static, T> {
+    Box::pin(std::future::ready(Err(StoreError::Failed("not there yet".into()))))
+}
+
+pub(crate) fn create(db: &Db, new: &NewSession, now: Moment) -> DbResult<()> {
+    let config = new.model_config.as_ref().map(to_json).transpose()?;
+    db.connection
+        .prepare_cached(
+            "INSERT INTO sessions(id, source, user_id, model, model_config, system_prompt, parent_session_id, started_at)
+             VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+             ON CONFLICT(id) DO UPDATE SET
+                 user_id = coalesce(user_id, excluded.user_id), model = coalesce(model, excluded.model),
+                 model_config = coalesce(model_config, excluded.model_config),
+                 system_prompt = coalesce(system_prompt, excluded.system_prompt),
+                 parent_session_id = coalesce(parent_session_id, excluded.parent_session_id)",
+        )?
+        .execute((
+            new.id.as_str(),
+            &new.source,
+            &new.user_id,
+            &new.model,
+            config,
+            &new.system_prompt,
+            new.parent.as_ref().map(SessionId::as_str),
+            new.started_at.unwrap_or(now).seconds(),
+        ))?;
+    if db.shape.session_has("cwd") {
+        db.connection
+            .prepare_cached("UPDATE sessions SET cwd = coalesce(cwd, ?2) WHERE id = ?1")?
+            .execute((new.id.as_str(), &new.cwd))?;
+    }
+    Ok(())
+}
+
+pub(crate) fn get(db: &Db, id: &SessionId) -> DbResult<Option<Session>> {
+    let mut statement = db.connection.prepare_cached("SELECT * FROM sessions WHERE id = ?1")?;
+    let mut rows = statement.query([id.as_str()])?;
+    rows.next()?.map(read).transpose()
+}
+
+pub(crate) fn exists(db: &Db, id: &SessionId) -> DbResult<()> {
+    let found = db.connection.prepare_cached("SELECT 1 FROM sessions WHERE id = ?1")?.exists([id.as_str()])?;
+    if found { Ok(()) } else { Err(StoreError::NoSession(id.to_string()).into()) }
+}
+
+/// A row of `sessions` with whatever columns there are.
+pub(crate) fn read(row: &Row<'_>) -> DbResult<Session> {
+    let mut columns = Object::new();
+    for (place, name) in row.as_ref().column_names().enumerate() {
+        let value = match row.get_ref(place)? {
+            ValueRef::Null => Value::Null,
+            ValueRef::Integer(number) => number.into(),
+            ValueRef::Real(number) => number.into(),
+            ValueRef::Text(_) | ValueRef::Blob(_) => text_at(row, place)?.into(),
+        };
+        columns.insert(name.to_owned(), value);
+    }
+    Ok(assemble(columns))
+}
+
+fn assemble(mut columns: Object) -> Session {
+    let mut take = |name: &str| columns.shift_remove(name).unwrap_or_default();
+    let string = |value: Value| match value {
+        Value::String(text) => Some(text),
+        _ => None,
+    };
+    let count = |value: Value| value.as_u64().unwrap_or_default();
+    let money = |value: Value| value.as_f64().and_then(Usd::from_f64);
+    Session {
+        id: SessionId::new(string(take("id")).unwrap_or_default()),
+        source: string(take("source")).unwrap_or_default(),
+        user_id: string(take("user_id")),
+        model: string(take("model")),
+        model_config: string(take("model_config")).and_then(|text| from_json(&text)),
+        system_prompt: string(take("system_prompt")),
+        parent: string(take("parent_session_id")).map(SessionId::new),
+        started_at: Moment::from_seconds(take("started_at").as_f64().unwrap_or_default()),
+        ended_at: take("ended_at").as_f64().map(Moment::from_seconds),
+        end_reason: string(take("end_reason")).map(EndReason::new),
+        message_count: count(take("message_count")),
+        tool_call_count: count(take("tool_call_count")),
+        usage: Usage {
+            input: count(take("input_tokens")),
+            output: count(take("output_tokens")),
+            cache_read: count(take("cache_read_tokens")),
+            cache_write: count(take("cache_write_tokens")),
+            reasoning: count(take("reasoning_tokens")),
+            cost: None,
+        },
+        billing: Billing {
+            provider: string(take("billing_provider")),
+            base_url: string(take("billing_base_url")),
+            mode: string(take("billing_mode")),
+            estimated: money(take("estimated_cost_usd")),
+            actual: money(take("actual_cost_usd")),
+            status: string(take("cost_status")),
+            source: string(take("cost_source")),
+            pricing_version: string(take("pricing_version")),
+        },
+        title: string(take("title")),
+        extra: columns,
+    }
+}

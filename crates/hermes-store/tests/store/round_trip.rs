@@ -1,0 +1,99 @@
+//! What was kept comes back as it was, byte for byte, in every kind of file.
+
+use crate::stage::Stage;
+use hermes_core::store::{Sessions, StoreError, Transcript};
+use hermes_types::{Content, Message, MessageId, NewMessage, RowState, SessionId, Span, StoredMessage};
+use serde_json::json;
+
+fn message(value: serde_json::Value) -> Message {
+    serde_json::from_value(value).expect("a message")
+}
+
+/// A conversation with every field a message can have, and some nobody knows.
+fn rich() -> Vec<Message> {
+    vec![
+        message(json!({"role": "system", "content": "Be brief.", "name": "s"})),
+        message(json!({"role": "user", "content": "สวัสดี 你好\u{0}\u{1F600}", "reasoning": "not ours", "x": [1, 2.5]})),
+        message(json!({"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "image_url",
+            "image_url": {"url": "data:image/png;base64,AAAA"}}]})),
+        message(json!({"role": "user", "content": "\u{0}json:{\"not\": \"a list\"}"})),
+        message(json!({"role": "assistant", "content": null, "reasoning": "r", "reasoning_content": "",
+            "reasoning_details": [{"type": "reasoning.text", "signature": "s=="}], "codex_reasoning_items": [],
+            "codex_message_items": [{"id": "msg_1"}], "anthropic_content_blocks": [{"type": "thinking"}],
+            "tool_calls": [{"id": "c1", "call_id": "c1", "response_item_id": "fc_1", "type": "function",
+                "function": {"name": "f", "arguments": "{\"a\": 1}", "strict": true}, "extra_content": {"g": 1}}],
+            "finish_reason": "tool_calls", "vendor": {"z": 0.1, "a": 1e-7}})),
+        message(json!({"role": "tool", "tool_call_id": "c1", "name": "f", "content": "done", "is_error": false})),
+        message(json!({"role": "assistant", "content": "", "finish_reason": "verification_required"})),
+        message(json!({"role": "tool", "tool_call_id": "", "content": [{"type": "text", "text": "t"}]})),
+    ]
+}
+
+#[tokio::test]
+async fn every_message_comes_back_as_it_was() {
+    for mut stage in Stage::every().await {
+        let id = stage.session("rich").await;
+        let new: Vec<NewMessage> = rich().into_iter().map(NewMessage::from).collect();
+        let ids = stage.store.append(&id, new).await.expect("kept");
+        assert!(ids.is_sorted(), "{ids:?}");
+        stage.reopen().await;
+        let back = stage.store.conversation(&id, Span::Own).await.expect("read");
+        let bytes = |messages: &[Message]| serde_json::to_string_pretty(messages).expect("json");
+        assert_eq!(bytes(&back), bytes(&rich()), "{:?}", stage.kind);
+        let session = stage.store.session(&id).await.expect("read").expect("there");
+        assert_eq!((session.message_count, session.tool_call_count), (8, 1));
+        let times: Vec<f64> =
+            stage.store.messages(&id).await.expect("read").iter().map(|stored| stored.at.seconds()).collect();
+        assert!(times.windows(2).all(|pair| pair[0] < pair[1]), "{times:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_was_sent_is_replayed_and_what_was_said_is_shown() {
+    for stage in Stage::every().await {
+        let id = stage.session("sent").await;
+        let sent = Some(Content::from("hello\n\n<memory>x</memory>  "));
+        let new = NewMessage { sent: sent.clone(), token_count: Some(7), ..Message::user("hello").into() };
+        stage.store.append(&id, vec![new]).await.expect("kept");
+        let stored = stage.store.messages(&id).await.expect("read").remove(0);
+        let StoredMessage { sent: kept, token_count, message, .. } = stored;
+        assert_eq!((kept, token_count, message), (sent, Some(7), Message::user("hello")), "{:?}", stage.kind);
+        let replayed = stage.store.conversation(&id, Span::Own).await.expect("read");
+        assert_eq!(replayed, [Message::user("hello\n\n<memory>x</memory>  ")]);
+    }
+}
+
+#[tokio::test]
+async fn summarised_messages_are_kept_and_undone_ones_are_hidden() {
+    for stage in Stage::every().await {
+        let id = stage.session("states").await;
+        let say = |text: &str| NewMessage::from(Message::user(text));
+        let ids = stage.store.append(&id, vec![say("a"), say("b"), say("c")]).await.expect("kept");
+        assert_eq!(stage.store.rewind(&id, ids[2]).await, Ok(1));
+        assert_eq!(
+            stage.store.rewind(&id, ids[2]).await,
+            Err(StoreError::NoMessage { session: id.clone(), message: ids[2] }),
+            "taken back twice"
+        );
+        stage.store.compact(&id, vec![say("summary")]).await.expect("kept");
+        let states: Vec<RowState> =
+            stage.store.messages(&id).await.expect("read").iter().map(|stored| stored.state).collect();
+        use RowState::{Compacted, Live, Undone};
+        assert_eq!(states, [Compacted, Compacted, Undone, Live], "{:?}", stage.kind);
+        assert_eq!(stage.store.conversation(&id, Span::Own).await, Ok(vec![Message::user("summary")]));
+        let session = stage.store.session(&id).await.expect("read").expect("there");
+        assert_eq!(session.message_count, 1);
+    }
+}
+
+#[tokio::test]
+async fn a_message_needs_its_session_and_all_of_a_batch_or_nothing_is_kept() {
+    let stage = Stage::of(crate::stage::Kind::New).await;
+    let nowhere = SessionId::new("nowhere");
+    let refused = stage.store.append(&nowhere, vec![Message::user("x").into()]).await;
+    assert_eq!(refused, Err(StoreError::NoSession("nowhere".into())));
+    assert_eq!(stage.store.messages(&nowhere).await, Ok(Vec::new()));
+    let id = stage.session("there").await;
+    let window = stage.store.around(&id, MessageId(99), 2).await;
+    assert_eq!(window, Err(StoreError::NoMessage { session: id, message: MessageId(99) }));
+}
