@@ -19,4 +19,5 @@ mod store;
 mod transcript;
 mod writer;
 
+pub use search::Query;
 pub use store::SqliteStore;

@@ -2,4 +2,6 @@
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::indexing_slicing, reason = "a test reports by panicking")]
 
 mod round_trip;
+mod search;
+mod search_index;
 mod stage;
