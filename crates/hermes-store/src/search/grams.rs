@@ -10,14 +10,17 @@ use super::fold::{Kind, fold};
 use super::query::{Query, Term};
 use super::text;
 use crate::db::Db;
-use crate::fault::DbResult;
+use crate::fault::{DbError, DbResult};
 use crate::schema::table_exists;
 use hermes_types::SessionId;
+use rusqlite::ffi::SQLITE_ERROR;
 use rusqlite::{Connection, OptionalExtension};
 use std::collections::BTreeSet;
 
 /// Raised when folding, the searched text or the grams change: an index by other rules is made anew.
 const RULES: i64 = 1;
+/// A gram that no text has, in the place of a message that never is: an index without it has lost what it knew.
+const PRESENT: &str = "present";
 /// More grams do not make a query more exact; the text is looked at anyway.
 const MOST_PER_TERM: usize = 12;
 /// A transaction of the writer indexes no more than this many bytes, or one message.
@@ -40,21 +43,62 @@ pub(crate) fn exists(connection: &Connection) -> DbResult<bool> {
     Ok(table_exists(connection, "hermes_grams")? && number(connection, "grams_rules")? == Some(RULES))
 }
 
-/// Up to which message the index goes; `None` when there is no index.
-pub(super) fn mark(db: &Db) -> DbResult<Option<i64>> {
-    if exists(&db.connection)? { Ok(Some(number(&db.connection, "grams_upto")?.unwrap_or_default())) } else { Ok(None) }
+/// What can be expected of the index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum State {
+    /// It knows the messages up to this one.
+    Upto(i64),
+    /// It is there and cannot be trusted.
+    Spoiled,
+    /// A file that may only be read may have none.
+    Absent,
+}
+
+pub(super) fn state(db: &Db) -> DbResult<State> {
+    if !exists(&db.connection)? {
+        return Ok(State::Absent);
+    }
+    let present = db
+        .connection
+        .prepare_cached("SELECT 1 FROM main.hermes_grams WHERE hermes_grams MATCH ?1")
+        .and_then(|mut statement| statement.exists([PRESENT]))
+        .map_err(DbError::from);
+    match present {
+        Ok(true) => Ok(State::Upto(number(&db.connection, "grams_upto")?.unwrap_or_default())),
+        Ok(false) => Ok(State::Spoiled),
+        Err(error) if is_spoiled(&error) => Ok(State::Spoiled),
+        Err(error) => Err(error),
+    }
 }
 
 /// How many messages are not in the index yet.
 pub(super) fn backlog(db: &Db) -> DbResult<u64> {
+    let indexed = match state(db)? {
+        State::Upto(mark) => mark,
+        State::Spoiled => 0,
+        State::Absent => return Ok(0),
+    };
     let newest: Option<i64> = db.connection.query_row("SELECT max(id) FROM main.messages", [], |row| row.get(0))?;
-    let Some(mark) = mark(db)? else { return Ok(0) };
-    Ok(u64::try_from(newest.unwrap_or_default() - mark).unwrap_or_default())
+    Ok(u64::try_from(newest.unwrap_or_default() - indexed).unwrap_or_default())
 }
 
 /// Indexes the next messages; tells whether there are more. Runs inside a write transaction.
 pub(crate) fn catch_up(db: &Db, batch: usize) -> DbResult<bool> {
-    let Some(mark) = mark(db)? else { return Ok(false) };
+    let mark = match state(db)? {
+        State::Upto(mark) => mark,
+        State::Absent => return Ok(false),
+        State::Spoiled => {
+            reset(db)?;
+            return Ok(state(db)? == State::Upto(0));
+        }
+    };
+    match index_after(db, mark, batch) {
+        Err(error) if is_spoiled(&error) => reset(db).map(|()| false),
+        other => other,
+    }
+}
+
+fn index_after(db: &Db, mark: i64, batch: usize) -> DbResult<bool> {
     let columns = text::COLUMNS;
     let mut select = db
         .connection
@@ -82,17 +126,15 @@ pub(crate) fn catch_up(db: &Db, batch: usize) -> DbResult<bool> {
 
 /// Before the messages of a session are removed.
 pub(crate) fn forget(db: &Db, session: &SessionId) -> DbResult<()> {
-    match forget_rows(db, session) {
-        Err(error) if !error.is_busy() => {
-            tracing::warn!("the index of parts of words is damaged and will be made anew: {error}");
-            reset(db)
-        }
-        other => other,
-    }
+    let forgotten = match state(db)? {
+        State::Upto(mark) => forget_upto(db, session, mark),
+        State::Spoiled => return reset(db),
+        State::Absent => return Ok(()),
+    };
+    forgotten.or_else(|error| if is_spoiled(&error) { reset(db) } else { Err(error) })
 }
 
-fn forget_rows(db: &Db, session: &SessionId) -> DbResult<()> {
-    let Some(mark) = mark(db)? else { return Ok(()) };
+fn forget_upto(db: &Db, session: &SessionId, mark: i64) -> DbResult<()> {
     let columns = text::COLUMNS;
     let mut select = db.connection.prepare_cached(&format!(
         "SELECT m.id, {columns} FROM main.messages m WHERE m.session_id = ?1 AND m.id <= ?2"
@@ -108,19 +150,17 @@ fn forget_rows(db: &Db, session: &SessionId) -> DbResult<()> {
     Ok(())
 }
 
-/// Begins the index anew. A failure is told to the log alone: nothing depends on this index.
+/// Begins the index anew. When even that fails the log is told and nobody else: nothing depends on this index.
 pub(crate) fn reset(db: &Db) -> DbResult<()> {
+    tracing::warn!("the index of parts of words is made anew");
     let anew = || -> DbResult<()> {
         db.connection.execute_batch("DROP TABLE IF EXISTS main.hermes_grams")?;
         db.connection.execute("DELETE FROM main.hermes_meta WHERE key = 'grams_rules'", [])?;
         create(&db.connection)
     };
-    let done = match empty(&db.connection) {
-        Err(error) if !error.is_busy() => anew(),
-        other => other,
-    };
+    let done = empty(&db.connection).or_else(|error| if is_spoiled(&error) { anew() } else { Err(error) });
     match done {
-        Err(error) if !error.is_busy() => {
+        Err(error) if is_spoiled(&error) => {
             tracing::warn!("the index of parts of words cannot be made anew: {error}");
             Ok(())
         }
@@ -128,8 +168,16 @@ pub(crate) fn reset(db: &Db) -> DbResult<()> {
     }
 }
 
+/// Whether an error is about the index itself: its content or its tables. A damaged file, a lock or a full disk is not.
+fn is_spoiled(error: &DbError) -> bool {
+    let is_refused = matches!(error, DbError::Sql(error)
+        if error.sqlite_error().is_some_and(|code| code.extended_code == SQLITE_ERROR));
+    is_refused || error.is_index_damage()
+}
+
 fn empty(connection: &Connection) -> DbResult<()> {
     connection.execute("INSERT INTO main.hermes_grams(hermes_grams) VALUES('delete-all')", [])?;
+    connection.execute("INSERT INTO main.hermes_grams(rowid, grams) VALUES(0, ?1)", [PRESENT])?;
     set_number(connection, "grams_upto", 0)
 }
 

@@ -125,9 +125,15 @@ impl<'a> Quest<'a> {
             gatherer.session(session.as_str(), MOST_UNINDEXED)?;
             return Ok(gatherer);
         }
-        let Some(mark) = grams::mark(self.db)? else {
-            gatherer.rows(0, MOST_UNINDEXED)?;
-            return Ok(gatherer);
+        let mark = match grams::state(self.db)? {
+            grams::State::Upto(mark) => mark,
+            state => {
+                if state == grams::State::Spoiled {
+                    self.need = Need::Anew;
+                }
+                gatherer.rows(0, MOST_UNINDEXED)?;
+                return Ok(gatherer);
+            }
         };
         let Some(plan) = grams::plan(self.query) else {
             gatherer.rows(0, MOST_EXAMINED)?;
@@ -160,4 +166,30 @@ fn indexed_and_new(gatherer: &mut Gatherer<'_>, plan: &str, mark: i64, order: Se
 /// An index that cannot be read does not stop a search; a file that cannot be read does.
 fn is_damage(error: &DbError) -> bool {
     !error.is_busy() && matches!(error, DbError::Sql(_))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::db::Access;
+
+    #[test]
+    fn a_file_without_our_tables_that_may_only_be_read_is_searched_too() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("state.db");
+        let connection = rusqlite::Connection::open(&path).expect("a file");
+        connection.execute_batch(include_str!("../../tests/store/fixtures/v6.sql")).expect("tables");
+        let db = Db::open(&path, Access::Read).expect("opened");
+        for (text, expected, manner) in [
+            ("aardvark", &[1, 3, 4][..], Manner::Words),
+            ("aard*", &[1, 3, 4], Manner::Words),
+            ("数据库", &[11], Manner::Inside),
+            ("ardvar", &[1, 3, 4], Manner::Inside),
+        ] {
+            let query = SearchQuery { order: SearchOrder::Oldest, ..SearchQuery::new(text) };
+            let (found, need) = search(&db, query).expect("searched");
+            let ids: Vec<i64> = found.hits.iter().map(|hit| hit.id.0).collect();
+            assert_eq!((ids.as_slice(), found.manner, need), (expected, manner, Need::Nothing), "{text}");
+        }
+    }
 }

@@ -38,7 +38,7 @@ pub(super) struct Clause {
 /// A word, a phrase or the beginning of one.
 #[derive(Debug, Clone)]
 pub(super) struct Term {
-    /// As it was typed, without control characters, quotes and gaps around it.
+    /// As it was typed, without control characters and quotes. What is a gap to us may be a letter to SQLite.
     typed: String,
     is_quoted: bool,
     pub(super) ending: Ending,
@@ -143,7 +143,7 @@ impl fmt::Display for Term {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mark = if self.is_quoted || self.words.len() > 1 { "\"" } else { "" };
         let end = if self.ending == Ending::Open { "*" } else { "" };
-        write!(f, "{mark}{}{mark}{end}", self.typed)
+        write!(f, "{mark}{}{mark}{end}", without_gaps(&self.typed))
     }
 }
 
@@ -153,8 +153,8 @@ impl Term {
         let typed: String = typed.chars().map(spoken).collect();
         let words = split_words(&fold(&typed));
         let first = Box::new(Finder::new(words.first()?).into_owned());
-        let typed = typed.trim_matches(|found| Kind::of(found) == Kind::Gap).to_owned();
-        Some(Self { is_quoted: is_quoted || OPERATORS.contains(&typed.as_str()), typed, ending, words, first })
+        let is_quoted = is_quoted || OPERATORS.contains(&without_gaps(&typed));
+        Some(Self { typed, is_quoted, ending, words, first })
     }
 
     fn to_fts5(&self) -> String {
@@ -164,8 +164,13 @@ impl Term {
 
     /// A word that would be an operator in capitals.
     fn is_operator(&self) -> bool {
-        self.ending == Ending::Closed && OPERATORS.iter().any(|word| self.typed.eq_ignore_ascii_case(word))
+        self.ending == Ending::Closed
+            && OPERATORS.iter().any(|word| without_gaps(&self.typed).eq_ignore_ascii_case(word))
     }
+}
+
+fn without_gaps(text: &str) -> &str {
+    text.trim_matches(|found| Kind::of(found) == Kind::Gap)
 }
 
 fn split_words(folded: &str) -> Vec<String> {
@@ -304,6 +309,18 @@ mod tests {
         assert_eq!(fts5("a b NOT c d NOT e"), r#"((("a" AND "b") NOT ("c" AND "d")) NOT ("e"))"#);
         assert_eq!(fts5("a OR b AND c*"), r#"("a") OR ("b") AND ("c" *)"#);
         assert_eq!(fts5("NEAR(x) col:y"), r#"("NEAR" AND "x" AND "col" AND "y")"#);
+    }
+
+    #[test]
+    fn the_longest_queries_are_not_too_long_for_sqlite() {
+        let connection = rusqlite::Connection::open_in_memory().expect("a database");
+        connection.execute_batch("CREATE VIRTUAL TABLE t USING fts5(x)").expect("a table");
+        for joint in [" ", " AND ", " OR ", " NOT ", "* ", "-"] {
+            let query = Query::parse(&vec!["a1"; 500].join(joint)).expect("a query");
+            let found =
+                connection.query_row("SELECT count(*) FROM t WHERE t MATCH ?1", [query.to_fts5()], |row| row.get(0));
+            assert_eq!(found, Ok(0), "{joint}");
+        }
     }
 
     proptest! {

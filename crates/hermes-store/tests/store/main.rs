@@ -3,5 +3,7 @@
 
 mod round_trip;
 mod search;
+mod search_bench;
 mod search_index;
+mod search_laws;
 mod stage;
