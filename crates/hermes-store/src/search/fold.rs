@@ -90,13 +90,16 @@ fn is_accent(character: char) -> bool {
 /// A folded text and where each of its characters came from.
 pub(crate) struct Folded {
     pub(crate) text: String,
-    /// Offsets in the folded and in the original text, both growing.
+    /// Offsets in the folded and in the original text, both growing; none where they are the same.
     ways: Vec<(usize, usize)>,
     original: usize,
 }
 
 impl Folded {
     pub(crate) fn of(original: &str) -> Self {
+        if original.is_ascii() {
+            return Self { text: original.to_ascii_lowercase(), ways: Vec::new(), original: original.len() };
+        }
         let mut text = String::with_capacity(original.len());
         let mut ways = Vec::with_capacity(original.len());
         for (from, character) in original.char_indices() {
@@ -110,6 +113,9 @@ impl Folded {
 
     /// The part of the original that became this part of the folded text; at least the character it begins in.
     pub(crate) fn origin(&self, span: &Range<usize>) -> Range<usize> {
+        if self.text.len() == self.original && self.ways.is_empty() {
+            return span.clone();
+        }
         let place = |offset: usize| self.ways.partition_point(|(folded, _)| *folded < offset);
         let source = |index: usize| self.ways.get(index).map_or(self.original, |(_, from)| *from);
         let start = source(place(span.start));

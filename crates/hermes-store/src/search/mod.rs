@@ -88,7 +88,8 @@ impl<'a> Quest<'a> {
         }
         match self.query.shortest_beginning() {
             None => self.words(),
-            Some(LONG_BEGINNING..) => self.inside(Manner::Words),
+            Some(LONG_BEGINNING..) if self.is_indexed()? => self.inside(Manner::Words),
+            Some(LONG_BEGINNING..) => self.words(),
             Some(_) => {
                 // Short beginnings are in most messages: the newest ones nearly always will do, and the word index would
                 // have to join thousands of words.
@@ -98,6 +99,12 @@ impl<'a> Quest<'a> {
                 if newest.is_cut && newest.found.len() < wanted { self.words() } else { Ok(newest) }
             }
         }
+    }
+
+    /// Whether the index of parts of words, and a look at what came after it, reach all messages.
+    fn is_indexed(&self) -> DbResult<bool> {
+        let is_good = matches!(grams::state(self.db)?, grams::State::Upto(_));
+        Ok(is_good && usize::try_from(grams::backlog(self.db)?).is_ok_and(|waiting| waiting < MOST_EXAMINED))
     }
 
     /// By the word index.
