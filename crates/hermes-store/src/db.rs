@@ -9,6 +9,9 @@ use std::time::Duration;
 /// SQLite itself waits this long for a lock before the application takes over.
 const BUSY: Duration = Duration::from_secs(1);
 
+/// A search touches more pages than the two megabytes SQLite keeps by itself.
+const CACHE_KIB: i64 = 16 * 1024;
+
 /// A connection and what the file behind it looks like.
 pub(crate) struct Db {
     pub(crate) connection: Connection,
@@ -69,6 +72,7 @@ fn connect(path: &Path, access: Access) -> DbResult<Connection> {
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(BUSY)?;
     connection.set_prepared_statement_cache_capacity(64);
+    connection.pragma_update(None, "cache_size", -CACHE_KIB)?;
     Ok(connection)
 }
 

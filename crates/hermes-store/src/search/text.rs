@@ -4,23 +4,36 @@ use crate::fault::DbResult;
 use crate::row::{decode_content, from_json, text_at};
 use hermes_types::Content;
 use rusqlite::Row;
+use rusqlite::types::ValueRef;
 use serde_json::Value;
+use std::borrow::Cow;
 
 /// The columns [`of_row`] reads, in this order.
 pub(super) const COLUMNS: &str = "m.content, m.tool_name, m.tool_calls";
 
-/// The searched text of a row whose columns begin at `first`.
-pub(super) fn of_row(row: &Row<'_>, first: usize) -> DbResult<String> {
-    let mut text = text_at(row, first)?.map_or_else(String::new, plain);
+/// The searched text of a row whose columns begin at `first`. Most messages are nothing but text and are not copied.
+pub(super) fn of_row<'a>(row: &'a Row<'_>, first: usize) -> DbResult<Cow<'a, str>> {
+    let content = match row.get_ref(first)? {
+        ValueRef::Text(bytes) => match std::str::from_utf8(bytes) {
+            Ok(text) if !text.starts_with('\0') => Cow::Borrowed(text),
+            _ => Cow::Owned(plain(String::from_utf8_lossy(bytes).into_owned())),
+        },
+        _ => Cow::Owned(text_at(row, first)?.map_or_else(String::new, plain)),
+    };
     let name = text_at(row, first + 1)?;
     let calls = text_at(row, first + 2)?.map(|calls| read_calls(&calls));
-    for more in [name, calls].into_iter().flatten().filter(|more| !more.is_empty()) {
+    let more: Vec<String> = [name, calls].into_iter().flatten().filter(|more| !more.is_empty()).collect();
+    if more.is_empty() {
+        return Ok(content);
+    }
+    let mut text = content.into_owned();
+    for more in more {
         if !text.is_empty() {
             text.push('\n');
         }
         text.push_str(&more);
     }
-    Ok(text)
+    Ok(Cow::Owned(text))
 }
 
 /// List content is its text parts.
