@@ -9,6 +9,9 @@ use std::time::Duration;
 /// SQLite itself waits this long for a lock before the application takes over.
 const BUSY: Duration = Duration::from_secs(1);
 
+/// A log that once grew beyond this is cut when it begins anew.
+const LARGEST_LOG: i64 = 16 << 20;
+
 /// A connection and what the file behind it looks like.
 pub(crate) struct Db {
     pub(crate) connection: Connection,
@@ -32,8 +35,9 @@ impl Db {
             enter_wal(&connection)?;
             connection.pragma_update(None, "synchronous", "NORMAL")?;
             connection.pragma_update(None, "foreign_keys", true)?;
-            // The housekeeper does it, beside the writer instead of inside its transactions.
+            // The writer does it itself, between two transactions.
             connection.pragma_update(None, "wal_autocheckpoint", 0)?;
+            connection.pragma_update(None, "journal_size_limit", LARGEST_LOG)?;
             schema::prepare(&mut connection, path)?;
         }
         let (shape, cookie) = (Shape::read(&connection)?, cookie(&connection)?);

@@ -7,7 +7,6 @@
 mod db;
 mod fault;
 mod health;
-mod housekeeping;
 mod ledger;
 mod lineage;
 mod readers;
@@ -17,6 +16,7 @@ mod search;
 mod session;
 mod store;
 mod transcript;
+mod turnstile;
 mod writer;
 
 pub use store::SqliteStore;

@@ -2,12 +2,12 @@
 //!
 //! What waits in the queue is committed together, each piece in a savepoint of its own, and answered after the commit.
 //! A lock that others hold is waited for: SQLite for a second, then up to fifteen more tries with a random pause between
-//! them, so that programs do not march in step.
+//! them, so that programs do not march in step. Our own processes take turns ([`Turnstile`]), so that this is rare.
 
 use crate::db::Db;
 use crate::fault::{DbError, DbResult};
 use crate::health::Health;
-use crate::housekeeping::Housekeeper;
+use crate::turnstile::Turnstile;
 use hermes_core::store::StoreError;
 use rand::RngExt;
 use rusqlite::Connection;
@@ -23,7 +23,8 @@ const SHORTEST_PAUSE: u64 = 20;
 const LONGEST_PAUSE: u64 = 150;
 /// No commit waits for more pieces than this.
 const LARGEST_GROUP: usize = 64;
-/// Small enough that messages of other sessions get between two long pieces of work.
+/// The log goes into the file after this many commits, while it is our turn: between two writers it could never begin
+/// anew, and would only grow.
 const CHECKPOINT_EVERY: u64 = 50;
 
 /// The way to the writer thread. Dropping it waits until the thread has finished what it was given.
@@ -67,11 +68,11 @@ impl<T: Send, F: FnMut(&Db) -> DbResult<T> + Send> Work for Piece<T, F> {
 impl Writer {
     pub(crate) fn start(db: Db, path: &Path, health: Arc<Health>) -> DbResult<Self> {
         let (queue, orders) = channel();
-        let housekeeper = Housekeeper::new(path);
+        let turnstile = Turnstile::beside(path);
         let path = path.to_owned();
         let thread = std::thread::Builder::new()
             .name("session-writer".into())
-            .spawn(move || Desk { db, path: &path, health: &health, housekeeper, commits: 0 }.serve(&orders))
+            .spawn(move || Desk { db, path: &path, health: &health, turnstile, commits: 0 }.serve(&orders))
             .map_err(|error| StoreError::Failed(format!("no thread for the writer: {error}")))?;
         Ok(Self { queue: Some(queue), thread: Some(thread) })
     }
@@ -115,7 +116,7 @@ struct Desk<'a> {
     db: Db,
     path: &'a Path,
     health: &'a Health,
-    housekeeper: Housekeeper,
+    turnstile: Turnstile,
     commits: u64,
 }
 
@@ -137,7 +138,6 @@ impl Desk<'_> {
             }
             self.commit(group);
         }
-        self.housekeeper.finish();
         self.health.leave(&self.db);
         drop(self.db);
         if let Some(done) = closing {
@@ -149,6 +149,7 @@ impl Desk<'_> {
         if group.is_empty() {
             return;
         }
+        let _turn = self.turnstile.pass();
         if let Err(error) = self.health.permit().map_err(DbError::from).and_then(|()| self.begin()) {
             let told = self.tell(error);
             group.into_iter().for_each(|piece| piece.answer(Err(told.clone())));
@@ -168,7 +169,7 @@ impl Desk<'_> {
         good.into_iter().for_each(|piece| piece.answer(committed.clone()));
         self.commits += 1;
         if self.commits.is_multiple_of(CHECKPOINT_EVERY) {
-            self.housekeeper.checkpoint();
+            self.checkpoint();
         }
     }
 
@@ -203,6 +204,12 @@ impl Desk<'_> {
             let _ = self.db.connection.execute_batch("ROLLBACK");
         }
         ready
+    }
+
+    fn checkpoint(&self) {
+        if let Err(error) = self.db.connection.execute_batch("PRAGMA wal_checkpoint(PASSIVE)") {
+            tracing::debug!("a checkpoint of the session store failed: {error}");
+        }
     }
 
     fn tell(&self, error: DbError) -> StoreError {
