@@ -4,12 +4,16 @@ use crate::db::{Access, Db};
 use crate::fault::DbResult;
 use crate::health::Health;
 use crate::readers::Readers;
+use crate::search::grams;
 use crate::writer::Writer;
 use hermes_core::clock::Clock;
 use hermes_core::store::{Kept, StoreError};
 use hermes_types::Moment;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+/// As many messages are indexed at once; others may write in between.
+const BATCH: usize = 200;
 
 /// Sessions in one SQLite file. Cheap to clone; all clones share one writer. A process opens a file once.
 #[derive(Clone)]
@@ -41,6 +45,12 @@ impl SqliteStore {
     pub async fn close(&self) {
         self.0.readers.close();
         self.0.writer.close().await;
+    }
+
+    /// Indexes every message that is still waiting for it. Searching finds them before, too, only slower.
+    pub async fn catch_up(&self) -> Result<(), StoreError> {
+        while self.write(|db| grams::catch_up(db, BATCH)).await? {}
+        Ok(())
     }
 
     pub fn path(&self) -> &Path {
