@@ -35,8 +35,6 @@ impl Db {
             enter_wal(&connection)?;
             connection.pragma_update(None, "synchronous", "NORMAL")?;
             connection.pragma_update(None, "foreign_keys", true)?;
-            // The writer does it itself, between two transactions.
-            connection.pragma_update(None, "wal_autocheckpoint", 0)?;
             connection.pragma_update(None, "journal_size_limit", LARGEST_LOG)?;
             schema::prepare(&mut connection, path)?;
         }
