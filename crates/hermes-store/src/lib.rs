@@ -8,6 +8,7 @@ mod db;
 mod fault;
 mod health;
 mod housekeeping;
+mod insights;
 mod ledger;
 mod lineage;
 mod readers;
