@@ -167,7 +167,7 @@ struct Buckets(HashMap<i64, Counts>);
 struct Counts {
     sessions: u64,
     messages: u64,
-    tokens: u64,
+    spent: Tally,
     cost: Option<Usd>,
 }
 
@@ -179,7 +179,7 @@ impl Buckets {
     fn take(&mut self, account: &Account) {
         let mut spend = |at: Moment, tally: &Tally| {
             let counts = self.at(at);
-            counts.tokens = counts.tokens.saturating_add(tally.usage.total());
+            counts.spent.add(tally);
             counts.cost = known_sum(counts.cost, tally.cost());
         };
         account.calls.iter().for_each(|call| spend(call.at, &call.tally));
@@ -196,7 +196,7 @@ impl Buckets {
             start: Moment::from_seconds(number as f64 * QUARTER_HOUR),
             sessions: counts.sessions,
             messages: counts.messages,
-            tokens: counts.tokens,
+            usage: counts.spent.usage,
             cost_usd: counts.cost,
         };
         buckets.into_iter().map(bucket).collect()

@@ -57,7 +57,8 @@ async fn the_file_of_the_python_program_has_these_numbers() {
         "end_reasons": [{"name": "cli_close", "count": 2}, {"name": "compression", "count": 2},
             {"name": "agent_close", "count": 1}, {"name": "branched", "count": 1}, {"name": "cron_complete", "count": 1},
             {"name": "new_session", "count": 1}],
-        "buckets": [{"start": 1_759_999_500.0, "sessions": 15, "messages": 49, "tokens": 3222, "cost_usd": 0.0134}],
+        "buckets": [{"start": 1_759_999_500.0, "sessions": 15, "messages": 49, "input_tokens": 2640,
+            "output_tokens": 235, "cache_read_tokens": 307, "cache_write_tokens": 40, "reasoning_tokens": 23, "cost_usd": 0.0134}],
         "notable": [
             {"what": "longest", "session": "20251009_085320_aa0001", "title": "Deploy the parser", "value": 3.75},
             {"what": "most_messages", "session": "cc000001", "title": null, "value": 10.0},
@@ -154,7 +155,10 @@ async fn a_period_owns_the_sessions_that_began_in_it() {
         assert_eq!(insights.usage, Usage { input: 400, output: 40, ..Usage::default() });
         let found = as_json(&insights);
         let nine = MONDAY + 9.0 * 3600.0;
-        let bucket = |start: f64, sessions: u64, messages: u64, tokens: u64, cost: Value| json!({"start": start, "sessions": sessions, "messages": messages, "tokens": tokens, "cost_usd": cost});
+        let bucket = |start: f64, sessions: u64, messages: u64, cost: Value| {
+            json!({"start": start, "sessions": sessions, "messages": messages, "input_tokens": 100, "output_tokens": 10,
+                "cache_read_tokens": 0, "cache_write_tokens": 0, "reasoning_tokens": 0, "cost_usd": cost})
+        };
         let expected = json!({
             "estimated_cost_usd": 0.000004, "actual_cost_usd": 0.000002,
             "sessions_without_cost": 1, "sessions_included": 1,
@@ -162,8 +166,8 @@ async fn a_period_owns_the_sessions_that_began_in_it() {
             "exit_reasons": [{"name": "answered", "count": 2}, {"name": "failed", "count": 1}],
             "end_reasons": [{"name": "user_exit", "count": 1}],
             // What the provider said counts, not what was computed for the same call.
-            "buckets": [bucket(nine, 1, 3, 110, json!(0.000002)), bucket(nine + 900.0, 0, 1, 110, json!(0.000001)),
-                bucket(nine + 3600.0, 1, 0, 110, json!(null)), bucket(nine + 7200.0, 1, 0, 110, json!(null))],
+            "buckets": [bucket(nine, 1, 3, json!(0.000002)), bucket(nine + 900.0, 0, 1, json!(0.000001)),
+                bucket(nine + 3600.0, 1, 0, json!(null)), bucket(nine + 7200.0, 1, 0, json!(null))],
         });
         for (key, value) in expected.as_object().expect("an object") {
             assert_eq!(found.get(key), Some(value), "{key} of {:?}", stage.kind);
