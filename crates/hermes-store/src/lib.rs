@@ -9,6 +9,8 @@ mod db;
 mod facts;
 mod fault;
 mod health;
+mod housekeeping;
+mod insights;
 mod ledger;
 mod lineage;
 mod listing;

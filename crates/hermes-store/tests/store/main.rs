@@ -3,6 +3,8 @@
 
 mod lineage;
 mod removal;
+mod insights;
+mod ledger;
 mod round_trip;
 mod sessions;
 mod stage;
