@@ -10,6 +10,7 @@ mod health;
 mod housekeeping;
 mod ledger;
 mod lineage;
+mod patience;
 mod readers;
 mod row;
 mod schema;
