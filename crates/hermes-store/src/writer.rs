@@ -10,6 +10,7 @@ use crate::fault::{DbError, DbResult};
 use crate::health::Health;
 use crate::housekeeping::Housekeeper;
 use crate::patience::Patience;
+use crate::schema::states;
 use hermes_core::store::StoreError;
 use rusqlite::Connection;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -120,6 +121,10 @@ struct Desk<'a> {
 
 impl Desk<'_> {
     fn serve(mut self, orders: &Receiver<Order>) {
+        // A file that another program raised since is put right at once, for that program may read it next.
+        if states::are_beside(&self.db.connection, &self.db.shape).unwrap_or_default() {
+            self.commit_once(Vec::new());
+        }
         let mut closing = None;
         while closing.is_none() {
             let Ok(order) = orders.recv() else { break };
@@ -183,11 +188,15 @@ impl Desk<'_> {
 
     /// Runs one piece so that its failure leaves no trace in the transaction.
     fn run(&self, piece: &mut dyn Work) -> DbResult<()> {
-        let attempt = |piece: &mut dyn Work| in_savepoint(&self.db.connection, || unharmed(|| piece.run(&self.db)));
-        match attempt(piece) {
+        self.mending(|| unharmed(|| piece.run(&self.db)))
+    }
+
+    /// Runs work in a savepoint, and again after the search index was found damaged and mended.
+    fn mending(&self, mut work: impl FnMut() -> DbResult<()>) -> DbResult<()> {
+        match in_savepoint(&self.db.connection, &mut work) {
             Err(error) if error.is_index_damage() => {
                 in_savepoint(&self.db.connection, || self.health.mend_index(&self.db))?;
-                attempt(piece)
+                in_savepoint(&self.db.connection, work)
             }
             other => other,
         }
@@ -197,11 +206,20 @@ impl Desk<'_> {
     fn begin(&mut self) -> DbResult<()> {
         let Self { db, patience, .. } = self;
         patience.with(|| Ok(db.connection.execute_batch("BEGIN IMMEDIATE")?))?;
-        let ready = db.refresh().and_then(|()| self.health.enter(&self.db));
+        let ready = db.refresh().and_then(|()| self.health.enter(&self.db)).and_then(|()| self.settle());
         if ready.is_err() {
             self.roll_back();
         }
         ready
+    }
+
+    /// States that were noted beside the messages move into the columns as soon as there are any.
+    fn settle(&self) -> DbResult<()> {
+        let Db { connection, shape, .. } = &self.db;
+        if states::are_beside(connection, shape)? {
+            self.mending(|| states::move_into_columns(connection))?;
+        }
+        Ok(())
     }
 
     /// Without a log, readers can hold up a commit.
