@@ -1,13 +1,10 @@
 //! One connection with its views, and how connections are opened.
 
 use crate::fault::DbResult;
+use crate::patience::Patience;
 use crate::schema::{self, Shape};
 use rusqlite::{Connection, OpenFlags};
 use std::path::Path;
-use std::time::Duration;
-
-/// SQLite itself waits this long for a lock before the application takes over.
-const BUSY: Duration = Duration::from_secs(1);
 
 /// A log that once grew beyond this is cut when it begins anew.
 const LARGEST_LOG: i64 = 16 << 20;
@@ -16,8 +13,8 @@ const LARGEST_LOG: i64 = 16 << 20;
 pub(crate) struct Db {
     pub(crate) connection: Connection,
     pub(crate) shape: Shape,
-    /// Changes when any program changes the tables.
-    cookie: i64,
+    /// Changes when any program changes the tables; `None` when the views may not be those of `shape`.
+    cookie: Option<i64>,
 }
 
 /// What a connection may do.
@@ -29,8 +26,15 @@ pub(crate) enum Access {
 
 impl Db {
     /// Opens a file and, with write access, brings it to a form we can work with.
-    pub(crate) fn open(path: &Path, access: Access) -> DbResult<Self> {
+    ///
+    /// Whoever opens a file waits for the others as whoever writes does: they may be creating it.
+    pub(crate) fn open(path: &Path, access: Access, patience: &Patience) -> DbResult<Self> {
+        patience.with(|| Self::open_once(path, access, patience))
+    }
+
+    fn open_once(path: &Path, access: Access, patience: &Patience) -> DbResult<Self> {
         let mut connection = connect(path, access)?;
+        patience.prepare(&connection)?;
         if access == Access::Write {
             enter_wal(&connection)?;
             connection.pragma_update(None, "synchronous", "NORMAL")?;
@@ -38,7 +42,9 @@ impl Db {
             connection.pragma_update(None, "journal_size_limit", LARGEST_LOG)?;
             schema::prepare(&mut connection, path)?;
         }
-        let (shape, cookie) = (Shape::read(&connection)?, cookie(&connection)?);
+        // Read before the shape: a change between the two is noticed by the next look.
+        let cookie = Some(cookie(&connection)?);
+        let shape = Shape::read(&connection)?;
         shape.dress(&connection)?;
         if access == Access::Read {
             connection.pragma_update(None, "query_only", true)?;
@@ -46,19 +52,26 @@ impl Db {
         Ok(Self { connection, shape, cookie })
     }
 
-    /// Looks again when another program changed the tables since.
+    /// Looks again when another program changed the tables since. Belongs at the beginning of a transaction: only inside
+    /// of one is the answer still true when it is used.
     pub(crate) fn refresh(&mut self) -> DbResult<()> {
-        let now = cookie(&self.connection)?;
+        let now = Some(cookie(&self.connection)?);
         if now == self.cookie {
             return Ok(());
         }
+        self.cookie = None;
         let read_only: bool = self.connection.pragma_query_value(None, "query_only", |row| row.get(0))?;
         self.connection.pragma_update(None, "query_only", false)?;
         self.shape = Shape::read(&self.connection)?;
         self.shape.dress(&self.connection)?;
         self.connection.pragma_update(None, "query_only", read_only)?;
-        self.cookie = cookie(&self.connection)?;
+        self.cookie = now;
         Ok(())
+    }
+
+    /// After a transaction was taken back: views made in it went with it.
+    pub(crate) fn forget(&mut self) {
+        self.cookie = None;
     }
 }
 
@@ -69,7 +82,6 @@ fn connect(path: &Path, access: Access) -> DbResult<Connection> {
         Access::Read => common | OpenFlags::SQLITE_OPEN_READ_ONLY,
     };
     let connection = Connection::open_with_flags(path, flags)?;
-    connection.busy_timeout(BUSY)?;
     connection.set_prepared_statement_cache_capacity(64);
     Ok(connection)
 }

@@ -1,7 +1,8 @@
 //! Readers beside the writer: connections that are opened when they are needed and kept for the next question.
 
 use crate::db::{Access, Db};
-use crate::fault::{DbError, DbResult};
+use crate::fault::DbResult;
+use crate::patience::Patience;
 use hermes_core::store::StoreError;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,12 +15,14 @@ pub(crate) struct Readers(Arc<Pool>);
 
 struct Pool {
     path: PathBuf,
-    idle: Mutex<Vec<Db>>,
+    patience: Patience,
+    /// `None` after the end.
+    idle: Mutex<Option<Vec<Db>>>,
 }
 
 impl Readers {
-    pub(crate) fn new(path: PathBuf) -> Self {
-        Self(Arc::new(Pool { path, idle: Mutex::new(Vec::new()) }))
+    pub(crate) fn new(path: PathBuf, patience: Patience) -> Self {
+        Self(Arc::new(Pool { path, patience, idle: Mutex::new(Some(Vec::new())) }))
     }
 
     /// Runs `question` on a thread that may block, in one snapshot of the file.
@@ -32,9 +35,9 @@ impl Readers {
         asked.unwrap_or_else(|error| Err(StoreError::Failed(error.to_string())))
     }
 
-    /// Lets go of the file.
+    /// Lets go of the file; questions that are being answered do so when they are.
     pub(crate) fn close(&self) {
-        self.0.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.0.idle.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 }
 
@@ -44,17 +47,22 @@ impl Pool {
     }
 
     fn answer<T>(&self, question: impl FnOnce(&Db) -> DbResult<T>) -> DbResult<T> {
-        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let idle = match &mut *self.idle.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some(idle) => idle.pop(),
+            None => return Err(StoreError::Closed.into()),
+        };
         let mut db = match idle {
             Some(db) => db,
-            None => Db::open(&self.path, Access::Read)?,
+            None => Db::open(&self.path, Access::Read, &self.patience)?,
         };
-        db.refresh()?;
         db.connection.execute_batch("BEGIN")?;
+        db.refresh()?;
         let answer = question(&db);
-        db.connection.execute_batch("COMMIT").map_err(DbError::from)?;
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        if idle.len() < KEPT {
+        // A connection that cannot end its snapshot would hold it for ever; it is not kept.
+        if db.connection.execute_batch("COMMIT").is_ok()
+            && let Some(idle) = &mut *self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+            && idle.len() < KEPT
+        {
             idle.push(db);
         }
         answer

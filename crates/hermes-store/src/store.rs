@@ -3,6 +3,7 @@
 use crate::db::{Access, Db};
 use crate::fault::DbResult;
 use crate::health::Health;
+use crate::patience::Patience;
 use crate::readers::Readers;
 use crate::search::grams;
 use crate::writer::Writer;
@@ -21,8 +22,9 @@ pub struct SqliteStore(Arc<Inner>);
 
 struct Inner {
     path: PathBuf,
-    writer: Writer,
+    /// Let go of before the writer: whoever leaves last removes the log, and readers may not.
     readers: Readers,
+    writer: Writer,
     clock: Arc<dyn Clock>,
 }
 
@@ -32,13 +34,13 @@ impl SqliteStore {
         let path = path.to_owned();
         let opened = tokio::task::spawn_blocking(move || {
             let health = Arc::new(Health::default());
-            let db = Db::open(&path, Access::Write).map_err(|error| error.told(&path))?;
-            let writer = Writer::start(db, &path, health).map_err(|error| error.told(&path))?;
+            let db = Db::open(&path, Access::Write, &Patience::default()).map_err(|error| error.told(&path))?;
+            let writer = Writer::start(db, &path, health, Patience::default()).map_err(|error| error.told(&path))?;
             Ok((path, writer))
         });
         let (path, writer) = opened.await.unwrap_or_else(|error| Err(StoreError::Failed(error.to_string())))?;
-        let readers = Readers::new(path.clone());
-        Ok(Self(Arc::new(Inner { path, writer, readers, clock })))
+        let readers = Readers::new(path.clone(), Patience::default());
+        Ok(Self(Arc::new(Inner { path, readers, writer, clock })))
     }
 
     /// Writes down what is waiting, empties the log into the file and lets go of it.

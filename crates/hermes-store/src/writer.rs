@@ -1,30 +1,28 @@
 //! The one writer of a process: a thread with a connection, fed through a queue.
 //!
 //! What waits in the queue is committed together, each piece in a savepoint of its own, and answered after the commit.
-//! A lock that others hold is waited for: SQLite for a second, then up to fifteen more tries with a random pause between
-//! them, so that programs do not march in step. Our own processes take turns ([`Turnstile`]), so that this is rare.
+//! A piece that fails or panics leaves no trace and takes nobody with it: where SQLite gave up the whole transaction
+//! because of it (a full disk, a failed read), the others run again without it.
+//! A lock that others hold is waited for, see [`Patience`].
 
 use crate::db::Db;
 use crate::fault::{DbError, DbResult};
 use crate::health::Health;
+use crate::patience::Patience;
+use crate::schema::states;
 use crate::turnstile::Turnstile;
 use hermes_core::store::StoreError;
-use rand::RngExt;
 use rusqlite::Connection;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
-use std::time::Duration;
 use tokio::sync::oneshot;
 
-const ATTEMPTS: u32 = 15;
-const SHORTEST_PAUSE: u64 = 20;
-const LONGEST_PAUSE: u64 = 150;
 /// No commit waits for more pieces than this.
 const LARGEST_GROUP: usize = 64;
-/// The log goes into the file after this many commits, while it is our turn: between two writers it could never begin
-/// anew, and would only grow.
+/// Small enough that messages of other sessions get between two long pieces of work.
 const CHECKPOINT_EVERY: u64 = 50;
 
 /// The way to the writer thread. Dropping it waits until the thread has finished what it was given.
@@ -40,7 +38,7 @@ enum Order {
 
 /// A piece of work with the one who waits for it.
 trait Work: Send {
-    /// May run again after the search index was mended.
+    /// May run again: after the search index was mended, or after another piece spoiled the transaction.
     fn run(&mut self, db: &Db) -> DbResult<()>;
 
     fn answer(self: Box<Self>, committed: Result<(), StoreError>);
@@ -66,13 +64,13 @@ impl<T: Send, F: FnMut(&Db) -> DbResult<T> + Send> Work for Piece<T, F> {
 }
 
 impl Writer {
-    pub(crate) fn start(db: Db, path: &Path, health: Arc<Health>) -> DbResult<Self> {
+    pub(crate) fn start(db: Db, path: &Path, health: Arc<Health>, patience: Patience) -> DbResult<Self> {
         let (queue, orders) = channel();
         let turnstile = Turnstile::beside(path);
         let path = path.to_owned();
         let thread = std::thread::Builder::new()
             .name("session-writer".into())
-            .spawn(move || Desk { db, path: &path, health: &health, turnstile, commits: 0 }.serve(&orders))
+            .spawn(move || Desk { db, path: &path, health: &health, patience, turnstile, commits: 0 }.serve(&orders))
             .map_err(|error| StoreError::Failed(format!("no thread for the writer: {error}")))?;
         Ok(Self { queue: Some(queue), thread: Some(thread) })
     }
@@ -116,12 +114,17 @@ struct Desk<'a> {
     db: Db,
     path: &'a Path,
     health: &'a Health,
+    patience: Patience,
     turnstile: Turnstile,
     commits: u64,
 }
 
 impl Desk<'_> {
     fn serve(mut self, orders: &Receiver<Order>) {
+        // A file that another program raised since is put right at once, for that program may read it next.
+        if states::are_beside(&self.db.connection, &self.db.shape).unwrap_or_default() {
+            self.commit_once(Vec::new());
+        }
         let mut closing = None;
         while closing.is_none() {
             let Ok(order) = orders.recv() else { break };
@@ -145,41 +148,55 @@ impl Desk<'_> {
         }
     }
 
-    fn commit(&mut self, group: Vec<Box<dyn Work>>) {
-        if group.is_empty() {
-            return;
-        }
+    /// Commits a group and answers everybody in it. Every round but the last answers at least one.
+    fn commit(&mut self, mut group: Vec<Box<dyn Work>>) {
         let _turn = self.turnstile.pass();
+        while !group.is_empty() {
+            group = self.commit_once(group);
+        }
+    }
+
+    /// Returns those who have to be run again, because another one spoiled the transaction.
+    fn commit_once(&mut self, group: Vec<Box<dyn Work>>) -> Vec<Box<dyn Work>> {
         if let Err(error) = self.health.permit().map_err(DbError::from).and_then(|()| self.begin()) {
             let told = self.tell(error);
             group.into_iter().for_each(|piece| piece.answer(Err(told.clone())));
-            return;
+            return Vec::new();
         }
         let mut good = Vec::with_capacity(group.len());
-        for mut piece in group {
-            match self.run(&mut *piece) {
-                Ok(()) => good.push(piece),
-                Err(error) => piece.answer(Err(self.tell(error))),
+        let mut pieces = group.into_iter();
+        while let Some(mut piece) = pieces.next() {
+            let Err(error) = self.run(&mut *piece) else {
+                good.push(piece);
+                continue;
+            };
+            piece.answer(Err(self.tell(error)));
+            if self.db.connection.is_autocommit() {
+                self.db.forget();
+                good.extend(pieces);
+                return good;
             }
         }
-        let committed = self.db.connection.execute_batch("COMMIT").map_err(|error| {
-            let _ = self.db.connection.execute_batch("ROLLBACK");
-            self.tell(error.into())
-        });
+        let committed = self.end().map_err(|error| self.tell(error));
         good.into_iter().for_each(|piece| piece.answer(committed.clone()));
         self.commits += 1;
         if self.commits.is_multiple_of(CHECKPOINT_EVERY) {
             self.checkpoint();
         }
+        Vec::new()
     }
 
     /// Runs one piece so that its failure leaves no trace in the transaction.
     fn run(&self, piece: &mut dyn Work) -> DbResult<()> {
-        let attempt = |piece: &mut dyn Work| in_savepoint(&self.db.connection, || piece.run(&self.db));
-        match attempt(piece) {
+        self.mending(|| unharmed(|| piece.run(&self.db)))
+    }
+
+    /// Runs work in a savepoint, and again after the search index was found damaged and mended.
+    fn mending(&self, mut work: impl FnMut() -> DbResult<()>) -> DbResult<()> {
+        match in_savepoint(&self.db.connection, &mut work) {
             Err(error) if error.is_index_damage() => {
-                self.health.mend_index(&self.db)?;
-                attempt(piece)
+                in_savepoint(&self.db.connection, || self.health.mend_index(&self.db))?;
+                in_savepoint(&self.db.connection, work)
             }
             other => other,
         }
@@ -187,23 +204,39 @@ impl Desk<'_> {
 
     /// Takes the write lock, however long others need it within reason.
     fn begin(&mut self) -> DbResult<()> {
-        let mut tried = 0;
-        loop {
-            tried += 1;
-            match self.db.connection.execute_batch("BEGIN IMMEDIATE").map_err(DbError::from) {
-                Ok(()) => break,
-                Err(error) if error.is_busy() && tried < ATTEMPTS => {
-                    let pause = rand::rng().random_range(SHORTEST_PAUSE..=LONGEST_PAUSE);
-                    std::thread::sleep(Duration::from_millis(pause));
-                }
-                Err(error) => return Err(error),
-            }
-        }
-        let ready = self.db.refresh().and_then(|()| self.health.enter(&self.db));
+        let Self { db, patience, .. } = self;
+        patience.with(|| Ok(db.connection.execute_batch("BEGIN IMMEDIATE")?))?;
+        let ready = db.refresh().and_then(|()| self.health.enter(&self.db)).and_then(|()| self.settle());
         if ready.is_err() {
-            let _ = self.db.connection.execute_batch("ROLLBACK");
+            self.roll_back();
         }
         ready
+    }
+
+    /// States that were noted beside the messages move into the columns as soon as there are any.
+    fn settle(&self) -> DbResult<()> {
+        let Db { connection, shape, .. } = &self.db;
+        if states::are_beside(connection, shape)? {
+            self.mending(|| states::move_into_columns(connection))?;
+        }
+        Ok(())
+    }
+
+    /// Without a log, readers can hold up a commit.
+    fn end(&mut self) -> DbResult<()> {
+        let Self { db, patience, .. } = self;
+        let ended = patience.with(|| Ok(db.connection.execute_batch("COMMIT")?));
+        if ended.is_err() {
+            self.roll_back();
+        }
+        ended
+    }
+
+    fn roll_back(&mut self) {
+        if !self.db.connection.is_autocommit() {
+            let _ = self.db.connection.execute_batch("ROLLBACK");
+        }
+        self.db.forget();
     }
 
     fn checkpoint(&self) {
@@ -219,12 +252,27 @@ impl Desk<'_> {
     }
 }
 
+/// The error of the work itself is what is told, also where SQLite has taken everything back already.
 fn in_savepoint(connection: &Connection, work: impl FnOnce() -> DbResult<()>) -> DbResult<()> {
     connection.prepare_cached("SAVEPOINT piece")?.execute([])?;
     let done = work();
     if done.is_err() {
+        if connection.is_autocommit() {
+            return done;
+        }
         connection.prepare_cached("ROLLBACK TO piece")?.execute([])?;
     }
     connection.prepare_cached("RELEASE piece")?.execute([])?;
     done
 }
+
+/// A panic is the failure of the piece it happens in, not of the writer.
+fn unharmed(work: impl FnOnce() -> DbResult<()>) -> DbResult<()> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
+        let words = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
+        Err(StoreError::Failed(format!("a write panicked: {}", words.unwrap_or("without words"))).into())
+    })
+}
+
+#[cfg(test)]
+mod tests;
