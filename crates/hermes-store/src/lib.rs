@@ -19,4 +19,5 @@ mod store;
 mod transcript;
 mod writer;
 
+pub use health::HealthReport;
 pub use store::SqliteStore;

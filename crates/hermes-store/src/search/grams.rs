@@ -17,3 +17,8 @@ pub(crate) fn exists(_connection: &Connection) -> DbResult<bool> {
 pub(crate) fn forget(_db: &Db, _session: &SessionId) -> DbResult<()> {
     Ok(())
 }
+
+/// Empties a damaged index, to be filled again.
+pub(crate) fn reset(_db: &Db) -> DbResult<()> {
+    Ok(())
+}
