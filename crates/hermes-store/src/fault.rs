@@ -69,15 +69,17 @@ impl DbError {
         matches!(self.code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
     }
 
-    /// Only the search index is damaged; the messages are not.
+    /// Only the search index is damaged; the messages are not. A broken index may also refuse a row without naming a rule,
+    /// which tables never do.
     pub(crate) fn is_index_damage(&self) -> bool {
-        matches!(self, Self::Sql(error)
-            if error.sqlite_error().is_some_and(|code| code.extended_code == SQLITE_CORRUPT_VTAB))
+        let Self::Sql(rusqlite::Error::SqliteFailure(code, text)) = self else { return false };
+        code.extended_code == SQLITE_CORRUPT_VTAB
+            || (code.code == ErrorCode::ConstraintViolation && text.as_deref() == Some("constraint failed"))
     }
 
     /// Something in the file is damaged, whatever it is.
     pub(crate) fn is_damage(&self) -> bool {
-        matches!(self.code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
+        matches!(self.code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)) || self.is_index_damage()
     }
 
     /// The file, or a file beside it, cannot be had in the way it was asked for.

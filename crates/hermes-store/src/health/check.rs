@@ -33,7 +33,12 @@ impl Check {
             if told_to_stop.load(Ordering::SeqCst) {
                 return;
             }
-            match quick_check(&db.connection, None) {
+            let verdict = match quick_check(&db.connection, None) {
+                // The check itself may stumble over what is broken.
+                Err(error) if error.is_damage() => Ok(diagnose(&db.connection)),
+                checked => checked,
+            };
+            match verdict {
                 Ok(verdict) if !told_to_stop.load(Ordering::SeqCst) => done(verdict),
                 Ok(_) => {}
                 Err(error) => tracing::debug!("the check of the session store ended early: {error}"),
