@@ -27,4 +27,5 @@ mod transcript;
 mod turnstile;
 mod writer;
 
+pub use health::HealthReport;
 pub use store::SqliteStore;

@@ -20,6 +20,13 @@ struct Pool {
     idle: Mutex<Option<Vec<Db>>>,
 }
 
+/// Why there is no answer.
+pub(crate) struct Unread {
+    pub(crate) told: StoreError,
+    /// The writer should look what is damaged.
+    pub(crate) met_damage: bool,
+}
+
 impl Readers {
     pub(crate) fn new(path: PathBuf, patience: Patience) -> Self {
         Self(Arc::new(Pool { path, patience, idle: Mutex::new(Some(Vec::new())) }))
@@ -29,10 +36,10 @@ impl Readers {
     pub(crate) async fn read<T: Send + 'static>(
         &self,
         question: impl FnOnce(&Db) -> DbResult<T> + Send + 'static,
-    ) -> Result<T, StoreError> {
+    ) -> Result<T, Unread> {
         let pool = Arc::clone(&self.0);
         let asked = tokio::task::spawn_blocking(move || pool.ask(question)).await;
-        asked.unwrap_or_else(|error| Err(StoreError::Failed(error.to_string())))
+        asked.unwrap_or_else(|error| Err(Unread { told: StoreError::Failed(error.to_string()), met_damage: false }))
     }
 
     /// Lets go of the file; questions that are being answered do so when they are.
@@ -42,8 +49,11 @@ impl Readers {
 }
 
 impl Pool {
-    fn ask<T>(&self, question: impl FnOnce(&Db) -> DbResult<T>) -> Result<T, StoreError> {
-        self.answer(question).map_err(|error| error.told(&self.path))
+    fn ask<T>(&self, question: impl FnOnce(&Db) -> DbResult<T>) -> Result<T, Unread> {
+        self.answer(question).map_err(|error| {
+            let met_damage = error.is_damage();
+            Unread { told: error.told_of_open(&self.path), met_damage }
+        })
     }
 
     fn answer<T>(&self, question: impl FnOnce(&Db) -> DbResult<T>) -> DbResult<T> {
@@ -51,7 +61,7 @@ impl Pool {
             Some(idle) => idle.pop(),
             None => return Err(StoreError::Closed.into()),
         };
-        let mut db = match idle {
+        let mut db = match idle.filter(|db| db.is_current(&self.path)) {
             Some(db) => db,
             None => Db::open(&self.path, Access::Read, &self.patience)?,
         };
@@ -62,6 +72,7 @@ impl Pool {
         if db.connection.execute_batch("COMMIT").is_ok()
             && let Some(idle) = &mut *self.idle.lock().unwrap_or_else(PoisonError::into_inner)
             && idle.len() < KEPT
+            && db.is_current(&self.path)
         {
             idle.push(db);
         }

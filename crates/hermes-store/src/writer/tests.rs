@@ -1,6 +1,7 @@
 use super::*;
 use crate::db::Access;
 use futures_util::future::join_all;
+use rusqlite::Connection;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
@@ -10,7 +11,7 @@ fn writer() -> (TempDir, Writer) {
     let path = folder.path().join("state.db");
     let patience = Patience { wait: Duration::from_millis(50), attempts: 4, pause: 5..=10 };
     let db = Db::open(&path, Access::Write, &patience).expect("a file");
-    let writer = Writer::start(db, &path, Arc::new(Health::default()), patience).expect("a writer");
+    let writer = Writer::start(Some(db), &path, Arc::new(Health::new(&path)), patience).expect("a writer");
     (folder, writer)
 }
 
