@@ -50,7 +50,7 @@ impl Calendar {
         let placed: Vec<(Zoned, &Bucket)> =
             insights.buckets.iter().filter_map(|bucket| Some((local(bucket.start, zone)?, bucket))).collect();
         let mut calendar = Self {
-            time_zone: zone.iana_name().unwrap_or("local").to_owned(),
+            time_zone: name(zone, insights.to),
             first,
             last,
             days: days(first, last, placed.first().map(|(at, _)| at.date())),
@@ -83,6 +83,12 @@ impl Calendar {
             };
         }
     }
+}
+
+/// A zone without a name is told by its distance from UTC.
+fn name(zone: &TimeZone, at: Moment) -> String {
+    let distance = || local(at, zone).map_or("UTC".to_owned(), |at| format!("UTC{}", at.strftime("%:z")));
+    zone.iana_name().filter(|name| *name != "Etc/Unknown").map_or_else(distance, str::to_owned)
 }
 
 fn days(first: Date, last: Date, active: Option<Date>) -> Vec<Day> {

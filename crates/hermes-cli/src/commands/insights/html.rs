@@ -95,10 +95,12 @@ fn numbers(page: &mut String, report: &Report) {
     let insights = &report.insights;
     let usage = &insights.usage;
     let active = Duration::try_from_secs_f64(insights.active_seconds).unwrap_or_default();
+    let average = active.checked_div(u32::try_from(insights.ended_sessions).unwrap_or(u32::MAX)).unwrap_or_default();
     let each = |sum: f64| if insights.sessions == 0 { 0.0 } else { sum / insights.sessions as f64 };
     let hit_rate = insights.cache_hit_rate().map_or("none".to_owned(), |rate| format!("{:.1} %", rate * 100.0));
     let facts = [
-        ("Sessions", grouped(insights.sessions), format!("{} active, those that ended", span(active))),
+        ("Sessions", grouped(insights.sessions), format!("{} ended", grouped(insights.ended_sessions))),
+        ("Active time", span(active), format!("{} on average", span(average))),
         (
             "Messages",
             grouped(insights.messages),
@@ -127,7 +129,7 @@ fn models(page: &mut String, report: &Report) {
     let tokens = |place: usize| models.get(place).map_or(0, |model| model.sum.usage.total()) as f64;
     let bars = models.iter().enumerate().map(|(place, model)| {
         let sum = &model.sum;
-        let cost = sum.actual_cost_usd.or(sum.estimated_cost_usd).map(|cost| format!(", {cost}")).unwrap_or_default();
+        let cost = model.cost_usd.map(|cost| format!(", {cost}")).unwrap_or_default();
         let told = format!("{} tokens{cost}", grouped(sum.usage.total()));
         bar(&name_of(model), &told, tokens(place) / tokens(0).max(1.0))
     });

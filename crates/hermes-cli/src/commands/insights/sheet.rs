@@ -186,13 +186,13 @@ pub(super) fn sparkline(values: &[f64]) -> String {
     values.iter().map(|value| level(*value, largest, 1).into_iter().next().unwrap_or('·')).collect()
 }
 
-/// Columns `height` lines high, from the top down; each value is `wide` cells and a space.
-pub(super) fn columns(values: &[u64], height: usize, wide: usize) -> Vec<String> {
+/// Columns `height` lines high, from the top down; each value is `wide` cells, with `gap` cells between them.
+pub(super) fn columns(values: &[u64], height: usize, wide: usize, gap: usize) -> Vec<String> {
     let largest = values.iter().copied().max().unwrap_or(0) as f64;
     let stacks: Vec<Vec<char>> = values.iter().map(|value| level(*value as f64, largest, height)).collect();
     let line = |row: usize| {
         let cell = |stack: &Vec<char>| stack.get(row).copied().unwrap_or(' ').to_string().repeat(wide);
-        stacks.iter().map(cell).collect::<Vec<_>>().join(" ").trim_end().to_owned()
+        stacks.iter().map(cell).collect::<Vec<_>>().join(&" ".repeat(gap)).trim_end().to_owned()
     };
     (0..height).rev().map(line).collect()
 }

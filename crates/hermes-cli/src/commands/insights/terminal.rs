@@ -12,6 +12,8 @@ const MOST_TOOLS: usize = 15;
 const MOST_REASONS: usize = 10;
 const HOURS_HEIGHT: usize = 4;
 const WEEKDAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
+/// The cells of a sentence about the busiest day.
+const PEAK: usize = 30;
 /// Two pairs of label and number stand side by side where lines are this long.
 const TWO_PAIRS: usize = 64;
 
@@ -44,19 +46,20 @@ fn overview(sheet: &mut Sheet, report: &Report) {
     let pairs = [
         ("Sessions", grouped(insights.sessions)),
         ("Messages", grouped(insights.messages)),
+        ("Active time", length(insights.active_seconds)),
         ("Messages by you", grouped(insights.user_messages)),
+        ("Average session", length(average)),
+        ("Messages a session", format!("{:.1}", per_session(insights.messages as f64))),
         ("Tool calls", grouped(insights.tool_calls)),
+        ("Tool calls a session", format!("{:.1}", per_session(insights.tool_calls as f64))),
         ("Tokens in", grouped(usage.input)),
         ("Tokens out", grouped(usage.output)),
         ("Read from cache", grouped(usage.cache_read)),
+        ("Out for reasoning", grouped(usage.reasoning)),
         ("Written to cache", grouped(usage.cache_write)),
         ("Cache hit rate", hit_rate),
-        ("Of it reasoning", grouped(usage.reasoning)),
         ("Tokens together", grouped(usage.total())),
         ("Tokens a session", grouped(per_session(usage.total() as f64).round() as u64)),
-        ("Active time", length(insights.active_seconds)),
-        ("Messages a session", format!("{:.1}", per_session(insights.messages as f64))),
-        ("Average session", length(average)),
         ("Cost", report.cost().map_or("unknown".to_owned(), |cost| cost.to_string())),
     ];
     sheet.heading("Overview");
@@ -68,7 +71,7 @@ fn overview(sheet: &mut Sheet, report: &Report) {
         sheet.line(&line.iter().map(pair).collect::<Vec<_>>().join("      "));
     }
     for note in report.cost_notes() {
-        sheet.dim(&format!("Cost: {note}"));
+        sheet.dim(&format!("  {note}"));
     }
 }
 
@@ -82,7 +85,7 @@ fn models(sheet: &mut Sheet, models: &[ModelUse]) {
     }
     let entry = |model: &ModelUse| {
         let sum = &model.sum;
-        let cost = sum.actual_cost_usd.or(sum.estimated_cost_usd).map_or("-".to_owned(), |cost| cost.to_string());
+        let cost = model.cost_usd.map_or("-".to_owned(), |cost| cost.to_string());
         let tokens = sum.usage.total();
         Entry { name: name_of(model), cells: vec![grouped(sum.calls), grouped(tokens), cost], value: tokens as f64 }
     };
@@ -153,26 +156,30 @@ fn days(sheet: &mut Sheet, days: &[Day]) {
         ),
     ];
     let label = "messages".len() + 2;
-    let most_room = sheet.room().saturating_sub(label + 2 + 26);
-    let together = days.len().div_ceil(most_room.max(1));
-    sheet.heading(&match together {
-        1 => "Days".to_owned(),
-        _ => format!("Days, {together} to a column"),
-    });
-    let mut shown = 0;
+    let room = sheet.room().saturating_sub(label).max(1);
+    let together = days.len().div_ceil(room);
+    let shown = days.len().div_ceil(together);
+    sheet.heading(&if together == 1 { "Days".to_owned() } else { format!("Days, {together} to a column") });
+    let mut peaks = Vec::new();
     for (name, measure, spell) in measures {
         let most = days.iter().max_by(|a, b| measure(a).total_cmp(&measure(b)));
         let Some(most) = most.filter(|day| measure(day) > 0.0) else { continue };
         let values: Vec<f64> = days.chunks(together).map(|days| days.iter().map(measure).sum()).collect();
-        shown = values.len();
         let peak = format!("most {} on {}", spell(measure(most)), most.date.strftime("%a %-d %b"));
-        sheet.line(&format!("{}{}  {peak}", left(name, label), sparkline(&values)));
+        let line = format!("{}{}", left(name, label), sparkline(&values));
+        if shown + 2 + PEAK <= room {
+            sheet.line(&format!("{line}  {peak}"));
+        } else {
+            sheet.line(&line);
+            peaks.push(format!("{}{peak}", left(name, label)));
+        }
     }
     let (first, last) = (first.date.strftime("%-d %b").to_string(), last.date.strftime("%-d %b").to_string());
     let between = shown.saturating_sub(cells(&first) + cells(&last));
     if between > 0 {
         sheet.dim(&format!("{}{first}{}{last}", " ".repeat(label), " ".repeat(between)));
     }
+    peaks.iter().for_each(|peak| sheet.dim(peak));
 }
 
 fn weekdays(sheet: &mut Sheet, counts: &[u64; 7]) {
@@ -194,12 +201,16 @@ fn hours(sheet: &mut Sheet, counts: &[u64; 24], zone: &str) {
         return;
     }
     sheet.heading(&format!("Hours of the day, by messages ({zone})"));
-    let wide = if sheet.room() >= 24 * 3 { 2 } else { 1 };
-    for line in columns(counts, HOURS_HEIGHT, wide) {
+    let (wide, gap) = match sheet.room() {
+        71.. => (2, 1),
+        47.. => (1, 1),
+        _ => (1, 0),
+    };
+    for line in columns(counts, HOURS_HEIGHT, wide, gap) {
         sheet.line(&line);
     }
-    let label = |hour: usize| format!("{hour:02}");
-    let labels: String = (0..24).step_by(3).map(|hour| left(&label(hour), 3 * (wide + 1))).collect();
+    let label = |hour: usize| left(&format!("{hour:02}"), 3 * (wide + gap));
+    let labels: String = (0..24).step_by(3).map(label).collect();
     sheet.dim(labels.trim_end());
 }
 
