@@ -67,17 +67,22 @@ fn length(started: Moment, ended: Option<Moment>) -> Option<f64> {
 }
 
 fn models(accounts: &[Account]) -> Vec<ModelUse> {
-    let mut sums: BTreeMap<&Route, (u64, Tally)> = BTreeMap::new();
+    let mut sums: BTreeMap<&Route, (u64, Option<Usd>, Tally)> = BTreeMap::new();
     for account in accounts {
         for route in account.routes() {
             sums.entry(route).or_default().0 += 1;
         }
         for (route, tally) in account.parts() {
-            sums.entry(route).or_default().1.add(tally);
+            let (_, cost, sum) = sums.entry(route).or_default();
+            *cost = known_sum(*cost, tally.cost());
+            sum.add(tally);
         }
     }
-    let used =
-        |(route, (sessions, tally)): (&Route, (u64, Tally))| ModelUse { sessions, sum: tally.into_row(route.clone()) };
+    let used = |(route, (sessions, cost_usd, tally)): (&Route, (u64, Option<Usd>, Tally))| ModelUse {
+        sessions,
+        cost_usd,
+        sum: tally.into_row(route.clone()),
+    };
     let mut models: Vec<ModelUse> = sums.into_iter().map(used).collect();
     models.sort_by_key(|model| std::cmp::Reverse(model.sum.usage.total()));
     models

@@ -29,7 +29,7 @@ async fn the_file_of_the_python_program_has_these_numbers() {
         let [input, output, read, write, reasoning] = tokens;
         json!({"model": model, "provider": provider, "task": task, "sessions": sessions, "calls": calls,
             "input_tokens": input, "output_tokens": output, "cache_read_tokens": read, "cache_write_tokens": write,
-            "reasoning_tokens": reasoning, "estimated_cost_usd": cost, "actual_cost_usd": null})
+            "reasoning_tokens": reasoning, "estimated_cost_usd": cost, "actual_cost_usd": null, "cost_usd": cost})
     };
     let source = |name: &str, sessions: u64, messages: u64, tokens: u64| json!({"source": name, "sessions": sessions, "messages": messages, "tokens": tokens});
     let tools = ["delegate_task", "memory", "read_file", "terminal", "web_search"];
@@ -162,6 +162,9 @@ async fn a_period_owns_the_sessions_that_began_in_it() {
         let expected = json!({
             "estimated_cost_usd": 0.000004, "actual_cost_usd": 0.000002,
             "sessions_without_cost": 1, "sessions_included": 1,
+            "models": [{"model": "m", "provider": "p", "task": "", "sessions": 3, "calls": 4, "input_tokens": 400,
+                "output_tokens": 40, "cache_read_tokens": 0, "cache_write_tokens": 0, "reasoning_tokens": 0,
+                "estimated_cost_usd": 0.000004, "actual_cost_usd": 0.000002, "cost_usd": 0.000003}],
             "tools": [{"name": "terminal", "count": 2}],
             "exit_reasons": [{"name": "answered", "count": 2}, {"name": "failed", "count": 1}],
             "end_reasons": [{"name": "user_exit", "count": 1}],
