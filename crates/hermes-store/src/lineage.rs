@@ -9,7 +9,7 @@ use crate::fault::DbResult;
 use crate::listing;
 use crate::row::{from_json, text_at};
 use hermes_core::store::StoreError;
-use hermes_types::{EndReason, Kinship, Moment, Object, Relative, Session, SessionId};
+use hermes_types::{EndReason, Kinship, Moment, Object, Relative, SessionId};
 use rusqlite::{Row, ToSql};
 use std::collections::{HashMap, HashSet};
 
@@ -26,11 +26,11 @@ const OF_TOOLS: [&str; 2] = ["tool", "subagent"];
 pub(crate) struct Link {
     pub(crate) id: SessionId,
     pub(crate) parent: Option<SessionId>,
-    source: String,
+    pub(crate) source: String,
     mark: Option<Mark>,
-    started_at: Moment,
+    pub(crate) started_at: Moment,
     ended_at: Option<Moment>,
-    end_reason: Option<EndReason>,
+    pub(crate) end_reason: Option<EndReason>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,24 +47,12 @@ impl Mark {
     }
 }
 
-impl From<&Session> for Link {
-    fn from(session: &Session) -> Self {
-        Self {
-            id: session.id.clone(),
-            parent: session.parent.clone(),
-            source: session.source.clone(),
-            mark: Mark::of(session.model_config.as_ref()),
-            started_at: session.started_at,
-            ended_at: session.ended_at,
-            end_reason: session.end_reason.clone(),
-        }
-    }
-}
-
 impl Link {
-    const COLUMNS: &str = "id, parent_session_id, source, model_config, started_at, ended_at, end_reason";
+    pub(crate) const COLUMNS: &str = "id, parent_session_id, source, model_config, started_at, ended_at, end_reason";
+    /// As many columns [`read`](Self::read) takes from the beginning of a row.
+    pub(crate) const WIDTH: usize = 7;
 
-    fn read(row: &Row<'_>) -> DbResult<Self> {
+    pub(crate) fn read(row: &Row<'_>) -> DbResult<Self> {
         let config: Option<Object> = text_at(row, 3)?.and_then(|text| from_json(&text));
         Ok(Self {
             id: SessionId::new(text_at(row, 0)?.unwrap_or_default()),

@@ -2,8 +2,9 @@
 
 use crate::db::Db;
 use crate::fault::DbResult;
+use crate::outline::outlines;
 use crate::search::grams;
-use crate::{lineage, listing, session};
+use crate::{lineage, session};
 use hermes_types::{Pruned, SessionFilter, SessionId};
 
 /// Tables whose rows are about a session and worth nothing without it.
@@ -56,16 +57,13 @@ pub(crate) fn prune(db: &Db, filter: &SessionFilter) -> DbResult<Pruned> {
 
 /// Sessions that have ended and match, oldest first. What the person archived is kept unless everything is meant.
 pub(crate) fn prunable(db: &Db, filter: &SessionFilter) -> DbResult<Pruned> {
-    let mut ended =
-        db.connection.prepare("SELECT * FROM sessions WHERE ended_at IS NOT NULL ORDER BY started_at, id")?;
     let mut count = db.connection.prepare_cached("SELECT count(*) FROM messages WHERE session_id = ?1")?;
     let mut pruned = Pruned::default();
-    let mut rows = ended.query([])?;
-    while let Some(row) = rows.next()? {
-        let session = session::read(row)?;
-        if listing::admits(filter, &session) && (filter.all || !listing::is_archived(&session)) {
-            pruned.messages += count.query_row([session.id.as_str()], |row| row.get::<_, u64>(0))?;
-            pruned.sessions.push(session.id);
+    for session in outlines(db, "ended_at IS NOT NULL ORDER BY started_at, id", &[])? {
+        if session.is_meant(filter) && (filter.all || !session.archived) {
+            let id = session.link.id;
+            pruned.messages += count.query_row([id.as_str()], |row| row.get::<_, u64>(0))?;
+            pruned.sessions.push(id);
         }
     }
     Ok(pruned)

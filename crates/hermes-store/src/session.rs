@@ -14,7 +14,7 @@ use hermes_types::{
     SessionId, SessionSummary, StoreFacts, Usage, Usd,
 };
 use rusqlite::types::ValueRef;
-use rusqlite::{OptionalExtension, Row, ToSql};
+use rusqlite::{OptionalExtension, Row};
 use serde_json::Value;
 
 impl Sessions for SqliteStore {
@@ -175,13 +175,8 @@ fn check_parent(db: &Db, id: &SessionId, parent: &SessionId) -> DbResult<()> {
 }
 
 pub(crate) fn get(db: &Db, id: &SessionId) -> DbResult<Option<Session>> {
-    one(db, "id = ?1", &[&id.as_str()])
-}
-
-/// The first session a condition on `sessions` holds for.
-pub(crate) fn one(db: &Db, condition: &str, values: &[&dyn ToSql]) -> DbResult<Option<Session>> {
-    let mut statement = db.connection.prepare_cached(&format!("SELECT * FROM sessions WHERE {condition}"))?;
-    let mut rows = statement.query(values)?;
+    let mut statement = db.connection.prepare_cached("SELECT * FROM sessions WHERE id = ?1")?;
+    let mut rows = statement.query([id.as_str()])?;
     rows.next()?.map(read).transpose()
 }
 
