@@ -47,12 +47,12 @@ pub(crate) fn list(
 
 /// The rows of all sessions, newest first.
 fn in_order(db: &Db, order: ListOrder) -> DbResult<Vec<i64>> {
-    let mut started: Vec<(i64, f64)> = pairs(db, "SELECT rowid, started_at FROM sessions")?;
+    let mut started: Vec<(i64, f64)> = pairs(db, "SELECT rowid, CAST(started_at AS REAL) FROM sessions")?;
     if order == ListOrder::LastActive {
         let active: HashMap<i64, f64> = pairs(
             db,
-            "SELECT rowid, (SELECT timestamp FROM messages m WHERE m.session_id = s.id ORDER BY timestamp DESC LIMIT 1)
-             FROM sessions s",
+            "SELECT rowid, (SELECT CAST(timestamp AS REAL) FROM messages m WHERE m.session_id = s.id
+                 ORDER BY timestamp DESC LIMIT 1) FROM sessions s",
         )?
         .into_iter()
         .collect();
@@ -151,7 +151,9 @@ pub(crate) fn first_question(db: &Db, id: &SessionId) -> DbResult<String> {
 pub(crate) fn latest_message(db: &Db, id: &SessionId) -> DbResult<Option<Moment>> {
     let latest = db
         .connection
-        .prepare_cached("SELECT timestamp FROM messages WHERE session_id = ?1 ORDER BY timestamp DESC LIMIT 1")?
+        .prepare_cached(
+            "SELECT CAST(timestamp AS REAL) FROM messages WHERE session_id = ?1 ORDER BY timestamp DESC LIMIT 1",
+        )?
         .query_row([id.as_str()], |row| row.get(0))
         .optional()?;
     Ok(latest.map(Moment::from_seconds))

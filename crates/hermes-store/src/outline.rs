@@ -55,7 +55,7 @@ impl Outline {
 pub(crate) fn outlines(db: &Db, condition: &str, values: &[&dyn ToSql]) -> DbResult<Vec<Outline>> {
     let or_null = |column: &'static str| if db.shape.session_has(column) { column } else { "NULL" };
     let sql = format!(
-        "SELECT {}, title, model, message_count, {}, {} FROM sessions WHERE {condition}",
+        "SELECT {}, title, model, CAST(message_count AS INTEGER), {}, CAST({} AS INTEGER) FROM sessions WHERE {condition}",
         Link::COLUMNS,
         or_null("cwd"),
         or_null("archived"),
