@@ -2,10 +2,11 @@
 
 use crate::db::Db;
 use crate::fault::DbResult;
+use crate::lineage::{self, Link};
 use crate::outline::outlines;
 use crate::search::grams;
-use crate::{lineage, session};
-use hermes_types::{Pruned, SessionFilter, SessionId};
+use crate::session;
+use hermes_types::{Kinship, Pruned, SessionFilter, SessionId};
 
 /// Tables whose rows are about a session and worth nothing without it.
 const BESIDE: [&str; 3] = ["hermes_effects", "hermes_turns", "hermes_compressions"];
@@ -19,14 +20,17 @@ pub(crate) fn delete(db: &Db, id: &SessionId) -> DbResult<bool> {
     Ok(true)
 }
 
-/// A session and the sub-agents that are marked as its own, theirs, and so on.
+/// A session and the sub-agents that are marked as its own, theirs, and so on, each with what compression continued it
+/// in.
 fn with_delegates(db: &Db, id: &SessionId) -> DbResult<Vec<SessionId>> {
-    let (mut all, mut open) = (vec![id.clone()], vec![id.clone()]);
+    let mut all = vec![id.clone()];
+    let mut open: Vec<Link> = lineage::link(db, id)?.into_iter().collect();
     while let Some(parent) = open.pop() {
-        for child in lineage::children(db, &parent)? {
-            if child.is_marked_delegate() && !all.contains(&child.id) {
+        for child in lineage::children(db, &parent.id)? {
+            let goes_on = parent.id != *id && child.kinship(Some(&parent)) == Kinship::Continuation;
+            if (child.is_marked_delegate() || goes_on) && !all.contains(&child.id) {
                 all.push(child.id.clone());
-                open.push(child.id);
+                open.push(child);
             }
         }
     }
