@@ -70,7 +70,10 @@ pub struct Bucket {
     pub start: Moment,
     pub sessions: u64,
     pub messages: u64,
-    pub tokens: u64,
+    /// Without a cost of its own.
+    #[serde(flatten)]
+    pub usage: Usage,
+    /// As far as it is known: for each call what the provider said, else what was computed.
     pub cost_usd: Option<Usd>,
 }
 
