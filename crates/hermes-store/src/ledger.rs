@@ -64,7 +64,7 @@ impl Ledger for SqliteStore {
 }
 
 fn record_turn(db: &Db, turn: &TurnRecord) -> DbResult<()> {
-    session::require(db, &turn.session)?;
+    session::exists(db, &turn.session)?;
     db.connection
         .prepare_cached(
             "INSERT INTO hermes_turns(session_id, started_at, ended_at, exit_reason, model_calls, tool_calls, error)
@@ -83,7 +83,7 @@ fn record_turn(db: &Db, turn: &TurnRecord) -> DbResult<()> {
 }
 
 fn record_compression(db: &Db, compression: &CompressionRecord) -> DbResult<()> {
-    session::require(db, &compression.session)?;
+    session::exists(db, &compression.session)?;
     db.connection
         .prepare_cached(
             "INSERT INTO hermes_compressions(session_id, child_session_id, at, tokens_before, tokens_after, took_ms,

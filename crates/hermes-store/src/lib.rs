@@ -13,6 +13,7 @@ mod insights;
 mod ledger;
 mod lineage;
 mod listing;
+mod outline;
 mod patience;
 mod readers;
 mod removal;

@@ -5,7 +5,7 @@
 
 use crate::db::Db;
 use crate::fault::DbResult;
-use crate::row::{from_json, text_at, to_json};
+use crate::row::{from_json, text_at, texts, to_json};
 use crate::store::SqliteStore;
 use crate::{branch, facts, lineage, listing, removal, resolve, titles};
 use hermes_core::store::{Kept, Sessions, StoreError};
@@ -13,8 +13,8 @@ use hermes_types::{
     Billing, EndReason, ListOrder, MessageId, Moment, NewSession, Object, Pruned, Relative, Session, SessionFilter,
     SessionId, SessionSummary, StoreFacts, Usage, Usd,
 };
+use rusqlite::Row;
 use rusqlite::types::ValueRef;
-use rusqlite::{OptionalExtension, Row, ToSql};
 use serde_json::Value;
 
 impl Sessions for SqliteStore {
@@ -32,14 +32,14 @@ impl Sessions for SqliteStore {
                     "UPDATE sessions SET ended_at = ?2, end_reason = ?3 WHERE id = ?1 AND ended_at IS NULL",
                 )?
                 .execute((id.as_str(), now.seconds(), reason.as_str()))?;
-            if ended == 0 { require(db, &id).map(|()| false) } else { Ok(true) }
+            if ended == 0 { exists(db, &id).map(|()| false) } else { Ok(true) }
         })
     }
 
     fn reopen(&self, id: &SessionId) -> Kept<'_, ()> {
         let id = id.clone();
         self.write(move |db| {
-            require(db, &id)?;
+            exists(db, &id)?;
             db.connection
                 .prepare_cached("UPDATE sessions SET ended_at = NULL, end_reason = NULL WHERE id = ?1")?
                 .execute([id.as_str()])?;
@@ -60,7 +60,7 @@ impl Sessions for SqliteStore {
     fn tip(&self, id: &SessionId) -> Kept<'_, SessionId> {
         let id = id.clone();
         self.read(move |db| {
-            require(db, &id)?;
+            exists(db, &id)?;
             lineage::tip(db, &id)
         })
     }
@@ -160,38 +160,29 @@ pub(crate) fn create(db: &Db, new: &NewSession, now: Moment) -> DbResult<()> {
 /// A parent must exist and must not descend from the session itself. One that has a parent keeps it, so that what is
 /// offered does not matter then.
 fn check_parent(db: &Db, id: &SessionId, parent: &SessionId) -> DbResult<()> {
-    let known: Option<Option<String>> = db
-        .connection
-        .prepare_cached("SELECT parent_session_id FROM sessions WHERE id = ?1")?
-        .query_row([id.as_str()], |row| row.get(0))
-        .optional()?;
-    if known.flatten().is_some() {
+    let parents = texts(db, "SELECT parent_session_id FROM sessions WHERE id = ?1", &[&id.as_str()])?;
+    if !parents.is_empty() {
         return Ok(());
     }
     if lineage::descends(db, parent, id)? {
         return Err(StoreError::Circle(id.clone()).into());
     }
-    require(db, parent)
+    exists(db, parent)
 }
 
 pub(crate) fn get(db: &Db, id: &SessionId) -> DbResult<Option<Session>> {
-    one(db, "id = ?1", &[&id.as_str()])
-}
-
-/// The first session a condition on `sessions` holds for.
-pub(crate) fn one(db: &Db, condition: &str, values: &[&dyn ToSql]) -> DbResult<Option<Session>> {
-    let mut statement = db.connection.prepare_cached(&format!("SELECT * FROM sessions WHERE {condition}"))?;
-    let mut rows = statement.query(values)?;
+    let mut statement = db.connection.prepare_cached("SELECT * FROM sessions WHERE id = ?1")?;
+    let mut rows = statement.query([id.as_str()])?;
     rows.next()?.map(read).transpose()
 }
 
-pub(crate) fn exists(db: &Db, id: &SessionId) -> DbResult<bool> {
+pub(crate) fn is_known(db: &Db, id: &SessionId) -> DbResult<bool> {
     Ok(db.connection.prepare_cached("SELECT 1 FROM sessions WHERE id = ?1")?.exists([id.as_str()])?)
 }
 
 /// Refuses when there is no such session.
-pub(crate) fn require(db: &Db, id: &SessionId) -> DbResult<()> {
-    if exists(db, id)? { Ok(()) } else { Err(StoreError::NoSession(id.to_string()).into()) }
+pub(crate) fn exists(db: &Db, id: &SessionId) -> DbResult<()> {
+    if is_known(db, id)? { Ok(()) } else { Err(StoreError::NoSession(id.to_string()).into()) }
 }
 
 /// A row of `sessions` with whatever columns there are.

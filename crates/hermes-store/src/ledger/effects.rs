@@ -10,7 +10,7 @@ use rusqlite::Row;
 
 /// A call id that a provider uses again begins anew.
 pub(super) fn begin(db: &Db, effect: &EffectRecord) -> DbResult<()> {
-    session::require(db, &effect.session)?;
+    session::exists(db, &effect.session)?;
     db.connection
         .prepare_cached(
             "INSERT INTO hermes_effects(session_id, call_id, tool, state, started_at, ended_at)
@@ -35,7 +35,7 @@ pub(super) fn end(db: &Db, session: &SessionId, call: &CallId, state: EffectStat
         .prepare_cached("UPDATE hermes_effects SET state = ?3, ended_at = ?4 WHERE session_id = ?1 AND call_id = ?2")?
         .execute((session.as_str(), call.as_str(), state.as_str(), at.seconds()))?;
     if ended == 0 {
-        session::require(db, session)?;
+        session::exists(db, session)?;
         let reason = format!("the call {} of session {session} ends without having begun", call.as_str());
         return Err(StoreError::Failed(reason).into());
     }

@@ -62,13 +62,16 @@ async fn a_session_goes_with_its_sub_agents_and_the_rest_of_its_family_stays() {
         leave_traces(&stage, "root");
         begin(&stage, "helper", 2.0, Some("root"), Some("_delegate_from")).await;
         say(&stage, "helper", 2.0, "help").await;
+        end(&stage, "helper", "compression").await;
+        begin(&stage, "helper2", 3.0, Some("helper"), None).await;
         begin(&stage, "helpers_helper", 3.0, Some("helper"), Some("_delegate_from")).await;
         begin(&stage, "helpers_branch", 4.0, Some("helper"), Some("_branched_from")).await;
         begin(&stage, "unmarked", 4.0, Some("root"), None).await;
         begin(&stage, "branch", 5.0, Some("root"), Some("_branched_from")).await;
         begin(&stage, "branchs_helper", 6.0, Some("branch"), Some("_delegate_from")).await;
         assert_eq!(stage.store.delete(&sid("root")).await, Ok(true), "{:?}", stage.kind);
-        let all = ["root", "helper", "helpers_helper", "helpers_branch", "unmarked", "branch", "branchs_helper"];
+        let all =
+            ["root", "helper", "helper2", "helpers_helper", "helpers_branch", "unmarked", "branch", "branchs_helper"];
         let left = ["helpers_branch<-", "unmarked<-", "branch<-", "branchs_helper<-branch"];
         assert_eq!(there(&stage, &all).await, left, "{:?}", stage.kind);
         assert_eq!(traces(&stage, "root"), ["hermes_calls"], "what was spent stays spent");

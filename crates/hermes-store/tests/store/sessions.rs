@@ -316,6 +316,38 @@ async fn the_file_of_the_python_program_is_listed_as_it_lists_it() {
 }
 
 #[tokio::test]
+async fn what_another_program_broke_is_listed_with_the_rest() {
+    for stage in Stage::every().await {
+        begin(&stage, "good", 5.0, None, None).await;
+        stage
+            .look()
+            .execute_batch(
+                "PRAGMA foreign_keys = OFF;
+                 INSERT INTO sessions(id, source, started_at, ended_at, title, model_config, message_count, parent_session_id)
+                     VALUES('odd', 'story', 'yesterday', 'today', CAST(x'54ff' AS TEXT), '{broken', 'many', 'gone');
+                 INSERT INTO messages(session_id, role, content, timestamp) VALUES('odd', 'user', x'4869ff', 'noon');
+                 INSERT INTO sessions(id, source, started_at, title) VALUES('long', 'story', 7, hex(zeroblob(100)));",
+            )
+            .expect("odd rows");
+        for order in [ListOrder::Started, ListOrder::LastActive] {
+            let list = stage.store.list(ours(), order, 9, 0).await.expect("read");
+            assert_eq!(ids(&list), ["long", "good", "odd"], "{:?}", stage.kind);
+            assert_eq!((list[2].preview.as_str(), list[2].session.title.as_deref()), ("Hi\u{fffd}", Some("T\u{fffd}")));
+        }
+        assert_eq!(stage.store.lineage(&sid("odd")).await.expect("read").len(), 1);
+        assert_eq!(stage.store.tip(&sid("odd")).await, Ok(sid("odd")));
+        assert_eq!(stage.store.next_title("T").await.as_deref(), Ok("T"));
+        assert_eq!(stage.store.resolve("od").await, Ok(sid("odd")));
+        stage.store.facts().await.expect("numbers");
+        assert_eq!(stage.store.prune(ours(), true).await.expect("told").sessions, [sid("odd")]);
+        stage.store.branch(&sid("odd"), NewSession::new(sid("b1"), OURS), None).await.expect("branched");
+        stage.store.branch(&sid("long"), NewSession::new(sid("b2"), OURS), None).await.expect("branched");
+        let title = stage.store.session(&sid("b2")).await.expect("read").expect("there").title;
+        assert_eq!(title, None, "a title that is too long is nobody's to count on");
+    }
+}
+
+#[tokio::test]
 async fn the_store_knows_its_numbers() {
     let stage = Stage::of(Kind::Python).await;
     let facts = stage.store.facts().await.expect("read");

@@ -3,7 +3,7 @@
 use crate::sessions::{begin, cases, end, sid};
 use crate::stage::{Kind, Stage};
 use hermes_core::store::{Sessions, StoreError};
-use hermes_types::TitleFault;
+use hermes_types::{SessionId, TitleFault};
 use proptest::collection::btree_set;
 use proptest::prelude::*;
 
@@ -51,6 +51,21 @@ async fn a_title_moves_along_a_compressed_conversation_and_nowhere_else() {
         assert_eq!((title_of(&stage, "first").await, title_of(&stage, "third").await), (None, Some("Refactor".into())));
         let back = stage.store.rename(&sid("first"), "Refactor").await;
         assert_eq!(back, Err(StoreError::TitleTaken { title: "Refactor".into(), holder: third }), "never back");
+    }
+}
+
+#[tokio::test]
+async fn two_programs_that_want_the_same_title_are_told_apart() {
+    let stage = Stage::of(Kind::New).await;
+    let other = crate::stage::open(&stage.path).await;
+    let (a, b) = (stage.session("a").await, stage.session("b").await);
+    for round in 0..20 {
+        let title = format!("Round {round}");
+        let (first, second) = tokio::join!(stage.store.rename(&a, &title), other.rename(&b, &title));
+        let taken = |holder: &SessionId| Err(StoreError::TitleTaken { title: title.clone(), holder: holder.clone() });
+        let kept = Ok(Some(title.clone()));
+        let one_of_them = [(kept.clone(), taken(&a)), (taken(&b), kept)];
+        assert!(one_of_them.contains(&(first.clone(), second.clone())), "{first:?} {second:?}");
     }
 }
 
