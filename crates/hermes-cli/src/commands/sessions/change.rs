@@ -6,7 +6,7 @@ use crate::commands::ask::new_session_id;
 use crate::commands::person::Person;
 use clap::Args;
 use hermes_core::store::StoreError;
-use hermes_types::{Kinship, MessageId, NewSession, Relative, SessionId, Title};
+use hermes_types::{Kinship, MessageId, NewSession, Relative, SessionId};
 use std::collections::HashSet;
 
 /// What was said first tells enough in this many cells.
@@ -127,31 +127,19 @@ pub(super) fn confirm(question: &str, otherwise: &str, console: &mut Console<'_>
 pub(super) async fn branch(args: BranchArgs, desk: &Desk<'_>, console: &mut Console<'_>) -> Result<Exit, Trouble> {
     let from = desk.find(&args.name).await?;
     let origin = desk.store.session(&from).await?.ok_or_else(|| StoreError::NoSession(from.to_string()))?;
-    // A title that does not fit is refused before there is a copy.
-    let wanted = args.title.as_deref().map(Title::parse).transpose().map_err(StoreError::from)?.flatten();
-    let title = match (&wanted, &origin.title) {
-        (Some(title), _) => Some(title.to_string()),
-        (None, Some(title)) => Some(desk.store.next_title(title).await?),
-        (None, None) => None,
-    };
     let id = new_session_id();
-    let new = NewSession {
-        user_id: origin.user_id,
-        model: origin.model,
-        model_config: origin.model_config,
-        system_prompt: origin.system_prompt,
-        cwd: origin.extra.get("cwd").and_then(serde_json::Value::as_str).map(str::to_owned),
-        ..NewSession::new(id.clone(), origin.source)
-    };
-    desk.store.branch(&from, new, args.at.map(MessageId)).await?;
-    writeln!(console.out, "{id}")?;
-    if let Some(title) = title {
-        match desk.store.rename(&id, &title).await {
-            Ok(_) => writeln!(console.err, "The branch is called \"{}\".", one_line(&title))?,
-            Err(error) => writeln!(console.err, "The branch has no title: {error}.")?,
-        }
+    desk.store.branch(&from, NewSession::new(id.clone(), origin.source), args.at.map(MessageId)).await?;
+    if let Some(title) = &args.title
+        && let Err(error) = desk.store.rename(&id, title).await
+    {
+        // Half of what was asked for is not what was asked for.
+        desk.store.delete(&id).await?;
+        return Err(error.into());
     }
-    writeln!(console.err, "Read it with `hermes sessions show {id}`.")?;
+    writeln!(console.out, "{id}")?;
+    let title = desk.store.session(&id).await?.and_then(|branch| branch.title);
+    let called = title.map(|title| format!(" It is called \"{}\".", one_line(&title))).unwrap_or_default();
+    writeln!(console.err, "Read it with `hermes sessions show {id}`.{called}")?;
     Ok(Exit::Done)
 }
 

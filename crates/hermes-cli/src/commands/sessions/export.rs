@@ -18,7 +18,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 /// Ids are gathered in pages of this many records.
-const PAGE: usize = 200;
+const PAGE: usize = 1000;
 
 #[derive(Debug, Args)]
 pub struct ExportArgs {

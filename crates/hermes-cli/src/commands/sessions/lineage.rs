@@ -129,7 +129,7 @@ mod tests {
     }
 
     fn drawn(family: &[Relative], asked: &str) -> String {
-        let clock = Clock::at("2026-07-15T12:00:00+00:00[UTC]");
+        let clock = Clock::at("2026-07-15T12:00:00Z");
         let paper = Paper { width: Some(100), colour: false };
         Tree { family, asked: &SessionId::new(asked), paper, clock: &clock }.draw()
     }
@@ -163,7 +163,7 @@ root  Long refactor  2025-10-09, 2 messages
         assert_eq!(drawn(&circle, "c").lines().count(), 1);
         let id = |number: usize| format!("s{number}");
         let chain: Vec<Relative> = (0..600)
-            .map(|number| {
+            .map(|number: usize| {
                 let parent = number.checked_sub(1).map(id);
                 relative(&id(number), parent.as_deref(), Kinship::Branch, None)
             })

@@ -12,8 +12,6 @@ use hermes_types::{ListOrder, SessionFilter, SessionSummary};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
-/// Sessions that other programs hold with tools: nobody looks for them in a list of conversations.
-const HIDDEN_SOURCE: &str = "tool";
 /// Ids are cut behind the minute, behind the second, or not at all.
 const SHORT_IDS: [usize; 2] = [13, 15];
 /// Less room than this tells nothing about a conversation.
@@ -97,17 +95,14 @@ pub(super) async fn run(args: ListArgs, desk: &Desk<'_>, console: &mut Console<'
 }
 
 fn filter(args: &ListArgs) -> Result<SessionFilter, Trouble> {
-    let mut exclude_sources = args.exclude_source.clone();
-    if !args.all && !args.source.iter().any(|source| source == HIDDEN_SOURCE) {
-        exclude_sources.push(HIDDEN_SOURCE.into());
-    }
     let folder = args.workspace.as_ref().map(|folder| {
         let absolute = std::path::absolute(folder);
         let found = std::fs::canonicalize(folder).or(absolute);
         found.map_err(|reason| Trouble::Usage(format!("{} is no folder: {reason}", folder.display())))
     });
     let cwd = folder.transpose()?.map(|folder| folder.display().to_string());
-    Ok(SessionFilter { sources: args.source.clone(), exclude_sources, cwd, all: args.all, ..SessionFilter::default() })
+    let (sources, exclude_sources) = (args.source.clone(), args.exclude_source.clone());
+    Ok(SessionFilter { sources, exclude_sources, cwd, all: args.all, ..SessionFilter::default() })
 }
 
 fn nothing(args: &ListArgs) -> String {
@@ -304,11 +299,11 @@ A title that is rather long, as titles of models are        2025-10-09       cli
         assert_eq!(drawn(None), wide);
         assert_eq!(drawn(Some(120)), wide);
         let usual = "\
-CONVERSATION            ACTIVE           SOURCE    MSGS  ID
-Deploy the parser       3 min ago        cli          6  20251009_0853
-多语言 ทดสอบ mixed scr… yesterday 14:02  telegram    12  20251009_0900
-A title that is rath…   2025-10-09       cli       1204  cc000001
-(nothing said)          2025-10-09       cron         0  20251009_113000_ab0003
+CONVERSATION             ACTIVE           SOURCE    MSGS  ID
+Deploy the parser        3 min ago        cli          6  20251009_0853
+多语言 ทดสอบ mixed scr…  yesterday 14:02  telegram    12  20251009_0900
+A title that is rather…  2025-10-09       cli       1204  cc000001
+(nothing said)           2025-10-09       cron         0  20251009_113000_ab0003
 ";
         assert_eq!(drawn(Some(80)), usual);
     }

@@ -13,7 +13,7 @@ use hermes_types::{ListOrder, Moment, Pruned, SessionFilter, SessionId, SessionS
 use std::collections::HashMap;
 
 const USUAL_AGE: &str = "90d";
-const PAGE: usize = 200;
+const PAGE: usize = 1000;
 /// A list longer than this is not read before it is agreed to; `--dry-run` shows all of it.
 const LISTED: usize = 20;
 const WHAT_CELLS: usize = 40;
@@ -103,7 +103,6 @@ fn filter(args: &PruneArgs, desk: &Desk<'_>) -> Result<SessionFilter, Trouble> {
         end_reason: args.end_reason.clone(),
         min_messages: args.min_messages,
         max_messages: args.max_messages,
-        all: true,
         ..SessionFilter::default()
     };
     match (filter.started_after, filter.started_before) {
@@ -116,7 +115,7 @@ fn filter(args: &PruneArgs, desk: &Desk<'_>) -> Result<SessionFilter, Trouble> {
     }
 }
 
-/// What is told about a session that matches.
+/// What is told about a session that matches. Also those are seen that stay: the live ones and the archived.
 struct Seen {
     what: String,
     source: String,
@@ -140,6 +139,7 @@ impl From<SessionSummary> for Seen {
 }
 
 async fn matching(filter: &SessionFilter, desk: &Desk<'_>) -> Result<HashMap<SessionId, Seen>, StoreError> {
+    let filter = SessionFilter { all: true, ..filter.clone() };
     let mut seen = HashMap::new();
     let mut offset = 0;
     loop {
@@ -167,8 +167,8 @@ fn write_going(
             count(seen.messages, "message"),
             seen.what.clone(),
         ],
-        // It goes with the one it worked for.
-        None => [one_line(id.as_str()), String::new(), String::new(), String::new(), "(sub-agent)".to_owned()],
+        // It ended a moment ago.
+        None => [one_line(id.as_str()), String::new(), String::new(), String::new(), String::new()],
     };
     let rows: Vec<[String; 5]> = ids.iter().map(row).collect();
     table::write(out, &rows)

@@ -252,7 +252,7 @@ mod tests {
             hit(9, "s2", None, ">>>quokka<<<"),
             hit(7, "s1", Some("Animals"), "a >>>quokka<<<"),
         ];
-        let clock = Clock::at("2026-07-15T12:00:00+00:00[UTC]");
+        let clock = Clock::at("2026-07-15T12:00:00Z");
         let plain = draw(&hits, Paper { width: None, colour: false }, &clock);
         let expected = "\
 Animals  2025-10-09  cli  s1
