@@ -89,7 +89,7 @@ pub(super) async fn run(args: ListArgs, desk: &Desk<'_>, console: &mut Console<'
     write!(console.out, "{}", draw(&rows, desk.paper))?;
     if more {
         let larger = args.limit.saturating_mul(5);
-        writeln!(console.err, "There are more; `hermes sessions list --limit {larger}` shows them.")?;
+        writeln!(console.err, "There are more; `--limit {larger}` shows them.")?;
     }
     Ok(Exit::Done)
 }

@@ -36,7 +36,7 @@ impl Desk<'_> {
             several => format!("did you mean one of these?\n  {}", several.join("\n  ")),
         };
         let end = if near.is_empty() { "." } else { "" };
-        Trouble::Refused(format!("there is no session {}; {advice}{end}", one_line(name)))
+        Trouble::Refused(format!("there is no session \"{}\"; {advice}{end}", one_line(name)))
     }
 }
 

@@ -69,12 +69,12 @@ pub(super) async fn run(args: PruneArgs, desk: &Desk<'_>, console: &mut Console<
         writeln!(console.err, "{} {them}.", table::grouped(live))?;
     }
     if going.sessions.is_empty() {
-        writeln!(console.err, "Nothing to delete{}.", bounds(&filter, desk))?;
+        writeln!(console.err, "There is nothing to delete{}.", bounds(&filter, desk))?;
         return Ok(Exit::Done);
     }
     if args.dry_run {
         write_going(console.out, &going.sessions, &matching, desk)?;
-        writeln!(console.err, "{} would be deleted{}. Nothing was.", amount(&going), bounds(&filter, desk))?;
+        writeln!(console.err, "{}{} would be deleted; nothing was.", amount(&going), bounds(&filter, desk))?;
         return Ok(Exit::Done);
     }
     if !args.yes {

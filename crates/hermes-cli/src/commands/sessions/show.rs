@@ -108,6 +108,11 @@ impl Page<'_> {
     }
 
     fn body(&self, message: &Message) -> String {
+        let body = self.words(message);
+        if body.is_empty() { format!("{}\n", self.dim("(empty)")) } else { body }
+    }
+
+    fn words(&self, message: &Message) -> String {
         match message {
             Message::System(plain) | Message::User(plain) => self.spoken(&plain.content),
             Message::Assistant(said) => self.said(said),
