@@ -5,7 +5,7 @@ use crate::fault::DbResult;
 use crate::lineage::{BRANCHED_FROM, DELEGATED_FROM};
 use crate::{session, titles, transcript};
 use hermes_core::store::StoreError;
-use hermes_types::{MessageId, Moment, NewSession, Session, SessionId};
+use hermes_types::{MessageId, Moment, NewSession, Session, SessionId, Title};
 use serde_json::Value;
 
 pub(crate) fn branch(db: &Db, from: &SessionId, new: NewSession, upto: Option<MessageId>, now: Moment) -> DbResult<()> {
@@ -24,8 +24,9 @@ pub(crate) fn branch(db: &Db, from: &SessionId, new: NewSession, upto: Option<Me
         copy(db, message, &new.id)?;
     }
     transcript::recount(db, &new.id)?;
-    if let Some(title) = title {
-        let next = titles::next(db, &title)?;
+    // A title of another program that would not do here is no reason to refuse a branch.
+    if let Some(Ok(Some(title))) = title.map(|title| Title::parse(&title)) {
+        let next = titles::next(db, title.as_str())?;
         titles::rename(db, &new.id, &next)?;
     }
     Ok(())

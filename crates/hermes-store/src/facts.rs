@@ -2,12 +2,13 @@
 
 use crate::db::Db;
 use crate::fault::DbResult;
+use crate::row::text_at;
 use hermes_types::{Moment, StoreFacts};
 use std::path::Path;
 
 pub(crate) fn facts(db: &Db, path: &Path) -> DbResult<StoreFacts> {
     let (sessions, ended, oldest, newest) = db.connection.query_row(
-        "SELECT count(*), count(ended_at), min(started_at), max(started_at) FROM sessions",
+        "SELECT count(*), count(ended_at), CAST(min(started_at) AS REAL), CAST(max(started_at) AS REAL) FROM sessions",
         [],
         |row| Ok((row.get(0)?, row.get(1)?, row.get::<_, Option<f64>>(2)?, row.get::<_, Option<f64>>(3)?)),
     )?;
@@ -20,7 +21,11 @@ pub(crate) fn facts(db: &Db, path: &Path) -> DbResult<StoreFacts> {
     let mut sources = db
         .connection
         .prepare("SELECT source, count(*) FROM sessions GROUP BY source ORDER BY count(*) DESC, source")?;
-    let by_source = sources.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<Result<_, _>>()?;
+    let mut rows = sources.query([])?;
+    let mut by_source = Vec::new();
+    while let Some(row) = rows.next()? {
+        by_source.push((text_at(row, 0)?.unwrap_or_default(), row.get(1)?));
+    }
     Ok(StoreFacts {
         schema_version: db.shape.version,
         sessions,

@@ -13,6 +13,7 @@ mod housekeeping;
 mod ledger;
 mod lineage;
 mod listing;
+mod outline;
 mod readers;
 mod removal;
 mod resolve;

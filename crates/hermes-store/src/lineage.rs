@@ -7,9 +7,9 @@
 use crate::db::Db;
 use crate::fault::DbResult;
 use crate::listing;
-use crate::row::{from_json, text_at};
+use crate::row::{from_json, text_at, texts};
 use hermes_core::store::StoreError;
-use hermes_types::{EndReason, Kinship, Moment, Object, Relative, Session, SessionId};
+use hermes_types::{EndReason, Kinship, Moment, Object, Relative, SessionId};
 use rusqlite::{Row, ToSql};
 use std::collections::{HashMap, HashSet};
 
@@ -26,11 +26,11 @@ const OF_TOOLS: [&str; 2] = ["tool", "subagent"];
 pub(crate) struct Link {
     pub(crate) id: SessionId,
     pub(crate) parent: Option<SessionId>,
-    source: String,
+    pub(crate) source: String,
     mark: Option<Mark>,
-    started_at: Moment,
+    pub(crate) started_at: Moment,
     ended_at: Option<Moment>,
-    end_reason: Option<EndReason>,
+    pub(crate) end_reason: Option<EndReason>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,32 +47,21 @@ impl Mark {
     }
 }
 
-impl From<&Session> for Link {
-    fn from(session: &Session) -> Self {
-        Self {
-            id: session.id.clone(),
-            parent: session.parent.clone(),
-            source: session.source.clone(),
-            mark: Mark::of(session.model_config.as_ref()),
-            started_at: session.started_at,
-            ended_at: session.ended_at,
-            end_reason: session.end_reason.clone(),
-        }
-    }
-}
-
 impl Link {
-    const COLUMNS: &str = "id, parent_session_id, source, model_config, started_at, ended_at, end_reason";
+    pub(crate) const COLUMNS: &str = "id, parent_session_id, source, model_config, CAST(started_at AS REAL), \
+        CAST(ended_at AS REAL), end_reason";
+    /// As many columns [`read`](Self::read) takes from the beginning of a row.
+    pub(crate) const WIDTH: usize = 7;
 
-    fn read(row: &Row<'_>) -> DbResult<Self> {
+    pub(crate) fn read(row: &Row<'_>) -> DbResult<Self> {
         let config: Option<Object> = text_at(row, 3)?.and_then(|text| from_json(&text));
         Ok(Self {
             id: SessionId::new(text_at(row, 0)?.unwrap_or_default()),
             parent: text_at(row, 1)?.map(SessionId::new),
             source: text_at(row, 2)?.unwrap_or_default(),
             mark: Mark::of(config.as_ref()),
-            started_at: Moment::from_seconds(row.get(4).unwrap_or_default()),
-            ended_at: row.get::<_, Option<f64>>(5).unwrap_or_default().map(Moment::from_seconds),
+            started_at: Moment::from_seconds(row.get(4)?),
+            ended_at: row.get::<_, Option<f64>>(5)?.map(Moment::from_seconds),
             end_reason: text_at(row, 6)?.map(EndReason::new),
         })
     }
@@ -247,15 +236,16 @@ fn descendants(db: &Db, first: &SessionId) -> DbResult<Vec<Link>> {
 }
 
 fn relative(db: &Db, link: &Link, parent: Option<&Link>) -> DbResult<Relative> {
-    let (title, count): (Option<String>, Option<i64>) = db
+    let of_link: [&dyn ToSql; 1] = [&link.id.as_str()];
+    let count = db
         .connection
-        .prepare_cached("SELECT title, message_count FROM sessions WHERE id = ?1")?
-        .query_row([link.id.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        .prepare_cached("SELECT CAST(message_count AS INTEGER) FROM sessions WHERE id = ?1")?
+        .query_row(of_link.as_slice(), |row| row.get::<_, Option<i64>>(0))?;
     Ok(Relative {
         id: link.id.clone(),
         parent: parent.map(|parent| parent.id.clone()),
         kinship: if parent.is_some() { link.kinship(parent) } else { Kinship::Root },
-        title,
+        title: texts(db, "SELECT title FROM sessions WHERE id = ?1", &of_link)?.pop(),
         preview: listing::first_question(db, &link.id)?,
         started_at: link.started_at,
         message_count: count.and_then(|count| u64::try_from(count).ok()).unwrap_or_default(),

@@ -2,12 +2,13 @@
 //!
 //! A person sees conversations, not rows: what compression continued is shown once, as its newest session with the
 //! beginning of the first; sub-agents and the program's own sessions are left out. Long prompts stand in the middle of a
-//! row, and reading past one costs pages. So the order comes from indexes alone, and only rows that are about to be shown
-//! are read.
+//! row, and reading past one costs pages. So the order comes from indexes alone, rows are looked at one by one until the
+//! list is full, and only those that are shown are read as a whole.
 
 use crate::db::Db;
 use crate::fault::DbResult;
 use crate::lineage::{self, Link};
+use crate::outline::{Outline, outlines};
 use crate::row::{decode_content, text_at};
 use crate::session;
 use hermes_types::{Kinship, ListOrder, Moment, Session, SessionFilter, SessionId, SessionSummary, preview};
@@ -29,16 +30,16 @@ pub(crate) fn list(
         if list.len() == limit {
             break;
         }
-        let Some(session) = session::one(db, "rowid = ?1", &[&row])? else { continue };
-        let shows = if filter.all { Some(Face::plain(session)) } else { Face::of(db, session, order)? };
-        let Some(face) = shows.filter(|face| face.is_wanted(filter)) else { continue };
-        if !shown.insert(face.session.id.clone()) {
+        let Some(outline) = outlines(db, "rowid = ?1", &[&row])?.pop() else { continue };
+        let face = if filter.all { Some(Face::plain(outline)) } else { Face::of(db, outline, order)? };
+        let Some(face) = face.filter(|face| face.is_meant(filter)) else { continue };
+        if !shown.insert(face.outline.link.id.clone()) {
             continue;
         }
         if skipped < offset {
             skipped += 1;
         } else {
-            list.push(face.summary(db)?);
+            list.extend(face.summary(db)?);
         }
     }
     Ok(list)
@@ -46,12 +47,12 @@ pub(crate) fn list(
 
 /// The rows of all sessions, newest first.
 fn in_order(db: &Db, order: ListOrder) -> DbResult<Vec<i64>> {
-    let mut started: Vec<(i64, f64)> = pairs(db, "SELECT rowid, started_at FROM sessions")?;
+    let mut started: Vec<(i64, f64)> = pairs(db, "SELECT rowid, CAST(started_at AS REAL) FROM sessions")?;
     if order == ListOrder::LastActive {
         let active: HashMap<i64, f64> = pairs(
             db,
-            "SELECT rowid, (SELECT timestamp FROM messages m WHERE m.session_id = s.id ORDER BY timestamp DESC LIMIT 1)
-             FROM sessions s",
+            "SELECT rowid, (SELECT CAST(timestamp AS REAL) FROM messages m WHERE m.session_id = s.id
+                 ORDER BY timestamp DESC LIMIT 1) FROM sessions s",
         )?
         .into_iter()
         .collect();
@@ -71,107 +72,68 @@ fn pairs(db: &Db, sql: &str) -> DbResult<Vec<(i64, f64)>> {
     Ok(rows.into_iter().filter_map(|(row, time)| Some((row, time?))).collect())
 }
 
-/// A conversation as a list shows it.
+/// A conversation as a list shows it: the outline of its newest session, with the beginning of its first.
 struct Face {
-    session: Session,
-    /// When the shown session itself began, which counts as activity.
-    began: Moment,
+    outline: Outline,
     root: Option<SessionId>,
-    archived: bool,
 }
 
 impl Face {
-    fn plain(session: Session) -> Self {
-        Self { began: session.started_at, archived: is_archived(&session), session, root: None }
+    fn plain(outline: Outline) -> Self {
+        Self { outline, root: None }
     }
 
     /// The conversation a session belongs to; `None` when it is no conversation of a person, or is shown elsewhere.
-    fn of(db: &Db, session: Session, order: ListOrder) -> DbResult<Option<Self>> {
-        let link = Link::from(&session);
-        let parent = lineage::parent_of(db, &link)?;
-        match (link.kinship(parent.as_ref()), order) {
-            (Kinship::Root | Kinship::Branch, _) => Self::of_root(db, session).map(Some),
+    fn of(db: &Db, outline: Outline, order: ListOrder) -> DbResult<Option<Self>> {
+        let parent = lineage::parent_of(db, &outline.link)?;
+        match (outline.link.kinship(parent.as_ref()), order) {
+            (Kinship::Root | Kinship::Branch, _) => Self::of_root(db, outline).map(Some),
             // By activity, whichever session of a conversation comes first speaks for all of it.
             (Kinship::Continuation, ListOrder::LastActive) => {
-                let Some(root) = lineage::continued(db, &session.id)?.pop() else { return Ok(None) };
-                match session::get(db, &root)? {
-                    Some(root) if !is_delegate(db, &root)? => Self::of_root(db, root).map(Some),
-                    _ => Ok(None),
+                let Some(root) = lineage::continued(db, &outline.link.id)?.pop() else { return Ok(None) };
+                let Some(root) = outline_of(db, &root)? else { return Ok(None) };
+                let parent = lineage::parent_of(db, &root.link)?;
+                match root.link.kinship(parent.as_ref()) {
+                    Kinship::Root | Kinship::Branch => Self::of_root(db, root).map(Some),
+                    // A sub-agent that was compressed; or a circle, which has no beginning.
+                    Kinship::Delegate | Kinship::Continuation => Ok(None),
                 }
             }
             (Kinship::Continuation | Kinship::Delegate, _) => Ok(None),
         }
     }
 
-    fn of_root(db: &Db, root: Session) -> DbResult<Self> {
-        let tip = lineage::tip(db, &root.id)?;
-        let face = Self::plain(root);
-        if tip == face.session.id {
-            return Ok(face);
+    fn of_root(db: &Db, root: Outline) -> DbResult<Self> {
+        let tip = lineage::tip(db, &root.link.id)?;
+        if tip == root.link.id {
+            return Ok(Self::plain(root));
         }
-        let Some(tip) = session::get(db, &tip)? else { return Ok(face) };
-        Ok(Self {
-            began: tip.started_at,
-            archived: face.archived || is_archived(&tip),
-            session: Session { started_at: face.session.started_at, ..tip },
-            root: Some(face.session.id),
-        })
+        let Some(mut tip) = outline_of(db, &tip)? else { return Ok(Self::plain(root)) };
+        tip.link.started_at = root.link.started_at;
+        tip.archived |= root.archived;
+        Ok(Self { outline: tip, root: Some(root.link.id) })
     }
 
-    fn is_wanted(&self, filter: &SessionFilter) -> bool {
-        let hidden = self.archived || (self.session.source == TOOL && !filter.sources.iter().any(|one| one == TOOL));
-        (filter.all || !hidden) && admits(filter, &self.session)
+    fn is_meant(&self, filter: &SessionFilter) -> bool {
+        let of_tools = self.outline.link.source == TOOL && !filter.sources.iter().any(|source| source == TOOL);
+        let hidden = self.outline.archived || of_tools;
+        (filter.all || !hidden) && self.outline.is_meant(filter)
     }
 
-    fn summary(self, db: &Db) -> DbResult<SessionSummary> {
-        let id = &self.session.id;
-        Ok(SessionSummary {
-            preview: first_question(db, id)?,
-            last_active: latest_message(db, id)?.unwrap_or(self.began),
-            session: self.session,
+    fn summary(self, db: &Db) -> DbResult<Option<SessionSummary>> {
+        let Link { id, started_at, .. } = self.outline.link;
+        let Some(session) = session::get(db, &id)? else { return Ok(None) };
+        Ok(Some(SessionSummary {
+            preview: first_question(db, &id)?,
+            last_active: latest_message(db, &id)?.unwrap_or(session.started_at),
+            session: Session { started_at, ..session },
             root: self.root,
-        })
+        }))
     }
 }
 
-fn is_delegate(db: &Db, session: &Session) -> DbResult<bool> {
-    let link = Link::from(session);
-    let parent = lineage::parent_of(db, &link)?;
-    Ok(link.kinship(parent.as_ref()) == Kinship::Delegate)
-}
-
-/// Put away by the person, in files that have a place for that.
-pub(crate) fn is_archived(session: &Session) -> bool {
-    session.extra.get("archived").and_then(serde_json::Value::as_i64).is_some_and(|archived| archived != 0)
-}
-
-/// Whether everything a filter asks for holds. Of a directory nothing is below where directories are not known.
-pub(crate) fn admits(filter: &SessionFilter, session: &Session) -> bool {
-    let named = |names: &[String]| names.contains(&session.source);
-    let holds =
-        |text: Option<&str>, part: &str| text.is_some_and(|text| text.to_lowercase().contains(&part.to_lowercase()));
-    let started = session.started_at;
-    (filter.sources.is_empty() || named(&filter.sources))
-        && !named(&filter.exclude_sources)
-        && filter.started_before.is_none_or(|before| started < before)
-        && filter.started_after.is_none_or(|after| started >= after)
-        && filter.title.as_ref().is_none_or(|part| holds(session.title.as_deref(), part))
-        && filter.model.as_ref().is_none_or(|part| holds(session.model.as_deref(), part))
-        && filter
-            .end_reason
-            .as_ref()
-            .is_none_or(|reason| session.end_reason.as_ref().is_some_and(|known| known.as_str() == reason))
-        && filter.min_messages.is_none_or(|least| session.message_count >= least)
-        && filter.max_messages.is_none_or(|most| session.message_count <= most)
-        && filter.cwd.as_ref().is_none_or(|folder| {
-            session.extra.get("cwd").and_then(serde_json::Value::as_str).is_some_and(|cwd| is_below(cwd, folder))
-        })
-}
-
-fn is_below(path: &str, folder: &str) -> bool {
-    let separators = ['/', '\\'];
-    let folder = folder.trim_end_matches(separators);
-    path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with(separators))
+fn outline_of(db: &Db, id: &SessionId) -> DbResult<Option<Outline>> {
+    Ok(outlines(db, "id = ?1", &[&id.as_str()])?.pop())
 }
 
 /// The beginning of the first thing the person said and did not take back.
@@ -189,7 +151,9 @@ pub(crate) fn first_question(db: &Db, id: &SessionId) -> DbResult<String> {
 pub(crate) fn latest_message(db: &Db, id: &SessionId) -> DbResult<Option<Moment>> {
     let latest = db
         .connection
-        .prepare_cached("SELECT timestamp FROM messages WHERE session_id = ?1 ORDER BY timestamp DESC LIMIT 1")?
+        .prepare_cached(
+            "SELECT CAST(timestamp AS REAL) FROM messages WHERE session_id = ?1 ORDER BY timestamp DESC LIMIT 1",
+        )?
         .query_row([id.as_str()], |row| row.get(0))
         .optional()?;
     Ok(latest.map(Moment::from_seconds))

@@ -2,9 +2,11 @@
 
 use crate::db::Db;
 use crate::fault::DbResult;
+use crate::lineage::{self, Link};
+use crate::outline::outlines;
 use crate::search::grams;
-use crate::{lineage, listing, session};
-use hermes_types::{Pruned, SessionFilter, SessionId};
+use crate::session;
+use hermes_types::{Kinship, Pruned, SessionFilter, SessionId};
 
 /// Tables whose rows are about a session and worth nothing without it.
 const BESIDE: [&str; 3] = ["hermes_effects", "hermes_turns", "hermes_compressions"];
@@ -18,14 +20,17 @@ pub(crate) fn delete(db: &Db, id: &SessionId) -> DbResult<bool> {
     Ok(true)
 }
 
-/// A session and the sub-agents that are marked as its own, theirs, and so on.
+/// A session and the sub-agents that are marked as its own, theirs, and so on, each with what compression continued it
+/// in.
 fn with_delegates(db: &Db, id: &SessionId) -> DbResult<Vec<SessionId>> {
-    let (mut all, mut open) = (vec![id.clone()], vec![id.clone()]);
+    let mut all = vec![id.clone()];
+    let mut open: Vec<Link> = lineage::link(db, id)?.into_iter().collect();
     while let Some(parent) = open.pop() {
-        for child in lineage::children(db, &parent)? {
-            if child.is_marked_delegate() && !all.contains(&child.id) {
+        for child in lineage::children(db, &parent.id)? {
+            let goes_on = parent.id != *id && child.kinship(Some(&parent)) == Kinship::Continuation;
+            if (child.is_marked_delegate() || goes_on) && !all.contains(&child.id) {
                 all.push(child.id.clone());
-                open.push(child.id);
+                open.push(child);
             }
         }
     }
@@ -56,16 +61,13 @@ pub(crate) fn prune(db: &Db, filter: &SessionFilter) -> DbResult<Pruned> {
 
 /// Sessions that have ended and match, oldest first. What the person archived is kept unless everything is meant.
 pub(crate) fn prunable(db: &Db, filter: &SessionFilter) -> DbResult<Pruned> {
-    let mut ended =
-        db.connection.prepare("SELECT * FROM sessions WHERE ended_at IS NOT NULL ORDER BY started_at, id")?;
     let mut count = db.connection.prepare_cached("SELECT count(*) FROM messages WHERE session_id = ?1")?;
     let mut pruned = Pruned::default();
-    let mut rows = ended.query([])?;
-    while let Some(row) = rows.next()? {
-        let session = session::read(row)?;
-        if listing::admits(filter, &session) && (filter.all || !listing::is_archived(&session)) {
-            pruned.messages += count.query_row([session.id.as_str()], |row| row.get::<_, u64>(0))?;
-            pruned.sessions.push(session.id);
+    for session in outlines(db, "ended_at IS NOT NULL ORDER BY started_at, id", &[])? {
+        if session.is_meant(filter) && (filter.all || !session.archived) {
+            let id = session.link.id;
+            pruned.messages += count.query_row([id.as_str()], |row| row.get::<_, u64>(0))?;
+            pruned.sessions.push(id);
         }
     }
     Ok(pruned)

@@ -7,10 +7,10 @@
 
 use crate::db::Db;
 use crate::fault::DbResult;
+use crate::row::{text_at, texts};
 use crate::session;
 use hermes_core::store::StoreError;
 use hermes_types::{SessionId, Title};
-use rusqlite::OptionalExtension;
 
 /// As many ids are named when a beginning is not enough.
 const NAMED: usize = 5;
@@ -36,17 +36,12 @@ fn by_title(db: &Db, name: &str) -> DbResult<Option<SessionId>> {
     )?;
     let mut rows = statement.query((range.first, &range.end))?;
     while let Some(row) = rows.next()? {
-        let (id, held): (String, String) = (row.get(0)?, row.get(1)?);
-        if title.is_continued_by(&held) {
-            return Ok(Some(SessionId::new(id)));
+        if text_at(row, 1)?.is_some_and(|held| title.is_continued_by(&held)) {
+            return Ok(text_at(row, 0)?.map(SessionId::new));
         }
     }
-    let exact = db
-        .connection
-        .prepare_cached("SELECT id FROM sessions WHERE title = ?1")?
-        .query_row([title.as_str()], |row| row.get(0))
-        .optional()?;
-    Ok(exact.map(|id: String| SessionId::new(id)))
+    let mut exact = texts(db, "SELECT id FROM sessions WHERE title = ?1", &[&title.as_str()])?;
+    Ok(exact.pop().map(SessionId::new))
 }
 
 fn by_prefix(db: &Db, prefix: &str) -> DbResult<SessionId> {
@@ -54,11 +49,11 @@ fn by_prefix(db: &Db, prefix: &str) -> DbResult<SessionId> {
         return Err(StoreError::NoSession(String::from("without a name")).into());
     }
     let range = Beginning::of(prefix);
-    let mut statement = db
-        .connection
-        .prepare_cached("SELECT id FROM sessions WHERE id >= ?1 AND (?2 IS NULL OR id < ?2) ORDER BY id LIMIT ?3")?;
-    let found = statement.query_map((range.first, &range.end, NAMED), |row| row.get(0))?;
-    let mut ids: Vec<String> = found.collect::<Result<_, _>>()?;
+    let mut ids = texts(
+        db,
+        "SELECT id FROM sessions WHERE id >= ?1 AND (?2 IS NULL OR id < ?2) ORDER BY id LIMIT ?3",
+        &[&range.first, &range.end, &NAMED],
+    )?;
     match ids.pop() {
         None => Err(StoreError::NoSession(prefix.to_owned()).into()),
         Some(only) if ids.is_empty() => Ok(SessionId::new(only)),

@@ -150,8 +150,9 @@ pub(crate) fn read(row: &Row<'_>) -> DbResult<Option<StoredMessage>> {
     Ok(Some(StoredMessage {
         id: MessageId(row.get(0)?),
         session_id: SessionId::new(text_at(row, 1)?.unwrap_or_default()),
-        at: Moment::from_seconds(row.get(7)?),
-        token_count: row.get(8)?,
+        // A time or a count that another program broke costs nobody the message.
+        at: Moment::from_seconds(row.get(7).unwrap_or_default()),
+        token_count: row.get(8).unwrap_or_default(),
         sent: text_at(row, 15)?.map(decode_content),
         state: match row.get(16)? {
             0 => RowState::Live,
@@ -210,6 +211,17 @@ pub(crate) fn text_at(row: &Row<'_>, column: usize) -> DbResult<Option<String>> 
         ValueRef::Real(number) => Some(number.to_string()),
         ValueRef::Text(bytes) | ValueRef::Blob(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
     })
+}
+
+/// The first column of every row a query finds, where it holds anything.
+pub(crate) fn texts(db: &Db, sql: &str, values: &[&dyn ToSql]) -> DbResult<Vec<String>> {
+    let mut statement = db.connection.prepare_cached(sql)?;
+    let mut rows = statement.query(values)?;
+    let mut texts = Vec::new();
+    while let Some(row) = rows.next()? {
+        texts.extend(text_at(row, 0)?);
+    }
+    Ok(texts)
 }
 
 pub(crate) fn to_json<T: Serialize + ?Sized>(value: &T) -> DbResult<String> {

@@ -5,7 +5,7 @@
 
 use crate::db::Db;
 use crate::fault::DbResult;
-use crate::row::{from_json, text_at, to_json};
+use crate::row::{from_json, text_at, texts, to_json};
 use crate::store::SqliteStore;
 use crate::{branch, facts, lineage, listing, removal, resolve, titles};
 use hermes_core::store::{Kept, Sessions, StoreError};
@@ -13,8 +13,8 @@ use hermes_types::{
     Billing, EndReason, ListOrder, MessageId, Moment, NewSession, Object, Pruned, Relative, Session, SessionFilter,
     SessionId, SessionSummary, StoreFacts, Usage, Usd,
 };
+use rusqlite::Row;
 use rusqlite::types::ValueRef;
-use rusqlite::{OptionalExtension, Row, ToSql};
 use serde_json::Value;
 
 impl Sessions for SqliteStore {
@@ -160,12 +160,8 @@ pub(crate) fn create(db: &Db, new: &NewSession, now: Moment) -> DbResult<()> {
 /// A parent must exist and must not descend from the session itself. One that has a parent keeps it, so that what is
 /// offered does not matter then.
 fn check_parent(db: &Db, id: &SessionId, parent: &SessionId) -> DbResult<()> {
-    let known: Option<Option<String>> = db
-        .connection
-        .prepare_cached("SELECT parent_session_id FROM sessions WHERE id = ?1")?
-        .query_row([id.as_str()], |row| row.get(0))
-        .optional()?;
-    if known.flatten().is_some() {
+    let parents = texts(db, "SELECT parent_session_id FROM sessions WHERE id = ?1", &[&id.as_str()])?;
+    if !parents.is_empty() {
         return Ok(());
     }
     if lineage::descends(db, parent, id)? {
@@ -175,13 +171,8 @@ fn check_parent(db: &Db, id: &SessionId, parent: &SessionId) -> DbResult<()> {
 }
 
 pub(crate) fn get(db: &Db, id: &SessionId) -> DbResult<Option<Session>> {
-    one(db, "id = ?1", &[&id.as_str()])
-}
-
-/// The first session a condition on `sessions` holds for.
-pub(crate) fn one(db: &Db, condition: &str, values: &[&dyn ToSql]) -> DbResult<Option<Session>> {
-    let mut statement = db.connection.prepare_cached(&format!("SELECT * FROM sessions WHERE {condition}"))?;
-    let mut rows = statement.query(values)?;
+    let mut statement = db.connection.prepare_cached("SELECT * FROM sessions WHERE id = ?1")?;
+    let mut rows = statement.query([id.as_str()])?;
     rows.next()?.map(read).transpose()
 }
 

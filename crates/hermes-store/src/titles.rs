@@ -4,10 +4,10 @@ use crate::db::Db;
 use crate::fault::DbResult;
 use crate::lineage;
 use crate::resolve::Beginning;
+use crate::row::texts;
 use crate::session;
 use hermes_core::store::StoreError;
 use hermes_types::{SessionId, Title};
-use rusqlite::OptionalExtension;
 
 /// Gives, changes or takes away a title; what was stored comes back.
 pub(crate) fn rename(db: &Db, id: &SessionId, title: &str) -> DbResult<Option<String>> {
@@ -44,21 +44,18 @@ fn of_lineage(db: &Db, title: &Title) -> DbResult<Vec<String>> {
     // A number of many digits may have cut the stem after a blank, and the blank with it.
     let stem = title.stem();
     let range = Beginning::of(stem.trim_end());
-    let mut statement = db.connection.prepare_cached(
-        "SELECT title FROM sessions WHERE title IS NOT NULL AND title >= ?1 AND (?2 IS NULL OR title < ?2)",
-    )?;
-    let titles = statement.query_map((range.first, &range.end), |row| row.get(0))?.collect::<Result<_, _>>()?;
-    Ok(titles)
+    texts(
+        db,
+        "SELECT title FROM sessions WHERE title >= ?1 AND (?2 IS NULL OR title < ?2)",
+        &[&range.first, &range.end],
+    )
 }
 
 /// A session this one continues gives the title away; any other keeps it.
 fn make_free(db: &Db, id: &SessionId, title: &Title) -> DbResult<()> {
-    let holder: Option<String> = db
-        .connection
-        .prepare_cached("SELECT id FROM sessions WHERE title = ?1 AND id <> ?2")?
-        .query_row([title.as_str(), id.as_str()], |row| row.get(0))
-        .optional()?;
-    let Some(holder) = holder.map(SessionId::new) else { return Ok(()) };
+    let holders = "SELECT id FROM sessions WHERE title = ?1 AND id <> ?2";
+    let mut holders = texts(db, holders, &[&title.as_str(), &id.as_str()])?;
+    let Some(holder) = holders.pop().map(SessionId::new) else { return Ok(()) };
     if !lineage::continued(db, id)?.contains(&holder) {
         return Err(StoreError::TitleTaken { title: title.to_string(), holder }.into());
     }

@@ -146,5 +146,19 @@ mod tests {
         let numbered = next(&long, &[&long]);
         assert_eq!((numbered.chars().count(), numbered.ends_with("x #2")), (100, true), "{numbered}");
         assert!(next(&long, &[&long, &numbered]).ends_with("x #3"));
+        assert_eq!(next("T", &["T #18446744073709551615", "T #2"]), "T #3", "after the last number");
+    }
+
+    #[test]
+    fn a_title_is_continued_by_its_numbers() {
+        let continued =
+            |title: &str, other: &str| Title::parse(title).expect("fits").expect("a title").is_continued_by(other);
+        let table = [("T", "T #2", true), ("T", "T", false), ("T", "T #x", false), ("T", "Tea #2", false)];
+        for (title, other, expected) in table {
+            assert_eq!(continued(title, other), expected, "{title} {other}");
+        }
+        let long = "x".repeat(100);
+        assert!(continued(&long, &format!("{} #2", "x".repeat(97))), "the base gave way to the number");
+        assert!(!continued(&long, &format!("{} #2", "x".repeat(90))), "another title");
     }
 }
