@@ -199,7 +199,9 @@ impl Row {
             return filled(&title, paper.ink(Ink::Bold, &title));
         }
         let plain = format!("{title}{gap}{preview}");
-        filled(&plain, format!("{}{gap}{}", paper.ink(Ink::Bold, &title), paper.ink(Ink::Dim, &preview)))
+        // Where there is no title the question stands for it.
+        let beside = if title.is_empty() && !self.preview.is_empty() { preview } else { paper.ink(Ink::Dim, &preview) };
+        filled(&plain, format!("{}{gap}{beside}", paper.ink(Ink::Bold, &title)))
     }
 
     fn what_cells(&self) -> usize {

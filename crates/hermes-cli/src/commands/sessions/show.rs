@@ -11,7 +11,10 @@ use crate::commands::table::grouped;
 use crate::output::wrap;
 use clap::Args;
 use hermes_core::store::StoreError;
-use hermes_types::{Assistant, Content, Kinship, Message, Part, PartView, Relative, RowState, Session, StoredMessage};
+use hermes_types::{
+    Assistant, Content, Kinship, Message, Object, Part, PartView, Relative, RowState, Session, StoredMessage,
+};
+use serde_json::Value;
 
 const RESULT_LINES: usize = 8;
 const THOUGHT_LINES: usize = 6;
@@ -20,6 +23,8 @@ const SPOKEN_LINES: usize = 300;
 const SPOKEN_CHARS: usize = 20_000;
 /// Where nobody counts cells, a line of a tool's output still has an end.
 const LONGEST_LINE: usize = 200;
+/// Where the values of the head begin.
+const FACT_INDENT: usize = 12;
 
 #[derive(Debug, Args)]
 pub struct ShowArgs {
@@ -82,8 +87,17 @@ impl Page<'_> {
         let title = session.title.as_deref().map_or_else(|| "(no title)".into(), one_line);
         let mut lines = vec![self.paper.ink(Ink::Bold, &title)];
         let rows = facts(session, self.clock).into_iter().chain(kin(session, family));
-        lines.extend(rows.map(|(name, value)| format!("  {} {}", self.dim(&format!("{name:<9}")), one_line(&value))));
+        lines.extend(rows.map(|(name, value)| self.fact(name, &one_line(&value))));
         lines.join("\n") + "\n"
+    }
+
+    fn fact(&self, name: &str, value: &str) -> String {
+        let value = match self.paper.width {
+            Some(width) => wrap::fill(value, width.saturating_sub(FACT_INDENT)),
+            None => value.to_owned(),
+        };
+        let value = value.replace('\n', &format!("\n{}", " ".repeat(FACT_INDENT)));
+        format!("  {} {value}", self.dim(&format!("{name:<9}")))
     }
 
     /// A message under a line that tells who, when and which.
@@ -116,7 +130,11 @@ impl Page<'_> {
         match message {
             Message::System(plain) | Message::User(plain) => self.spoken(&plain.content),
             Message::Assistant(said) => self.said(said),
-            Message::Tool(result) => self.clipped(&text_of(&result.content), RESULT_LINES, "  ", Ink::Dim),
+            Message::Tool(result) => {
+                let text = text_of(&result.content);
+                let text = if self.raw { text } else { spread(text) };
+                self.clipped(&text, RESULT_LINES, "  ", Ink::Dim)
+            }
         }
     }
 
@@ -184,6 +202,21 @@ impl Page<'_> {
     }
 }
 
+/// Tools answer with JSON; where lines are hidden in it, field after field with its lines is easier to read.
+fn spread(text: String) -> String {
+    let has_lines = |value: &Value| value.as_str().is_some_and(|text| text.trim_end().contains('\n'));
+    match serde_json::from_str::<Object>(&text) {
+        Ok(fields) if fields.values().any(has_lines) => {
+            let field = |(name, value): (&String, &Value)| match value {
+                Value::String(text) => format!("{name}: {}", text.trim_end()),
+                other => format!("{name}: {other}"),
+            };
+            fields.iter().map(field).collect::<Vec<_>>().join("\n")
+        }
+        _ => text,
+    }
+}
+
 /// The beginning of a long text, and what is missing of it.
 fn beginning(text: &str) -> (String, Option<String>) {
     let lines: Vec<&str> = text.lines().take(SPOKEN_LINES).collect();
@@ -208,7 +241,7 @@ fn part(part: &Part) -> String {
             format!("[{kind}, {} characters]", grouped(url.len() as u64))
         }
         PartView::Image { url, .. } => format!("[image {url}]"),
-        PartView::Other => match part.0.get("type").and_then(serde_json::Value::as_str) {
+        PartView::Other => match part.0.get("type").and_then(Value::as_str) {
             Some(kind) => format!("[{kind}]"),
             None => "[something]".to_owned(),
         },
@@ -221,7 +254,7 @@ pub(super) fn facts(session: &Session, clock: &Clock) -> Vec<(&'static str, Stri
     let model = session.model.as_deref().map(|model| format!(", {model}")).unwrap_or_default();
     let provider = session.billing.provider.as_deref().map(|provider| format!(" at {provider}")).unwrap_or_default();
     facts.push(("held", format!("{}{model}{provider}", session.source)));
-    if let Some(folder) = session.extra.get("cwd").and_then(serde_json::Value::as_str) {
+    if let Some(folder) = session.extra.get("cwd").and_then(Value::as_str) {
         facts.push(("in", folder.to_owned()));
     }
     let reason = session.end_reason.as_ref().map(|reason| format!(" ({})", reason.as_str())).unwrap_or_default();
@@ -240,16 +273,18 @@ pub(super) fn facts(session: &Session, clock: &Clock) -> Vec<(&'static str, Stri
 
 fn tokens(session: &Session) -> Option<String> {
     let usage = &session.usage;
-    let parts = [
-        (usage.input, "in"),
-        (usage.output, "out"),
-        (usage.cache_read, "read from cache"),
-        (usage.cache_write, "written to cache"),
-        (usage.reasoning, "of the output reasoning"),
-    ];
-    let told = parts.iter().filter(|(number, _)| *number > 0);
-    let told: Vec<String> = told.map(|(number, what)| format!("{} {what}", grouped(*number))).collect();
-    (!told.is_empty()).then(|| told.join(", "))
+    if usage.total() == 0 {
+        return None;
+    }
+    let reasoning = match usage.reasoning {
+        0 => String::new(),
+        reasoning => format!(" ({} reasoning)", grouped(reasoning)),
+    };
+    let cache = match (usage.cache_read, usage.cache_write) {
+        (0, 0) => String::new(),
+        (read, written) => format!(", cache {} read, {} written", grouped(read), grouped(written)),
+    };
+    Some(format!("{} in, {} out{reasoning}{cache}", grouped(usage.input), grouped(usage.output)))
 }
 
 fn cost(session: &Session) -> Option<String> {
