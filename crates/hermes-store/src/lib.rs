@@ -26,4 +26,5 @@ mod titles;
 mod transcript;
 mod writer;
 
+pub use search::Query;
 pub use store::SqliteStore;

@@ -4,6 +4,7 @@ use crate::db::{Access, Db};
 use crate::fault::DbResult;
 use crate::health::Health;
 use crate::readers::Readers;
+use crate::search::Upkeep;
 use crate::writer::Writer;
 use hermes_core::clock::Clock;
 use hermes_core::store::{Kept, StoreError};
@@ -19,6 +20,7 @@ struct Inner {
     path: PathBuf,
     writer: Writer,
     readers: Readers,
+    upkeep: Upkeep,
     clock: Arc<dyn Clock>,
 }
 
@@ -34,11 +36,12 @@ impl SqliteStore {
         });
         let (path, writer) = opened.await.unwrap_or_else(|error| Err(StoreError::Failed(error.to_string())))?;
         let readers = Readers::new(path.clone());
-        Ok(Self(Arc::new(Inner { path, writer, readers, clock })))
+        Ok(Self(Arc::new(Inner { path, writer, readers, upkeep: Upkeep::default(), clock })))
     }
 
     /// Writes down what is waiting, empties the log into the file and lets go of it.
     pub async fn close(&self) {
+        self.tidy_up().await;
         self.0.readers.close();
         self.0.writer.close().await;
     }
@@ -49,6 +52,10 @@ impl SqliteStore {
 
     pub(crate) fn now(&self) -> Moment {
         self.0.clock.now().into()
+    }
+
+    pub(crate) fn upkeep(&self) -> &Upkeep {
+        &self.0.upkeep
     }
 
     pub(crate) fn write<T: Send + 'static>(

@@ -5,5 +5,7 @@ mod lineage;
 mod removal;
 mod round_trip;
 mod sessions;
+mod search;
+mod search_index;
 mod stage;
 mod titles;
