@@ -29,4 +29,5 @@ mod turnstile;
 mod writer;
 
 pub use health::HealthReport;
+pub use search::Query;
 pub use store::SqliteStore;

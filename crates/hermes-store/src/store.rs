@@ -5,7 +5,7 @@ use crate::fault::{DbError, DbResult};
 use crate::health::{Health, HealthReport};
 use crate::patience::Patience;
 use crate::readers::Readers;
-use crate::search::grams;
+use crate::search::{Upkeep, grams};
 use crate::writer::Writer;
 use hermes_core::clock::Clock;
 use hermes_core::store::{Kept, StoreError};
@@ -26,6 +26,7 @@ struct Inner {
     readers: Readers,
     writer: Writer,
     health: Arc<Health>,
+    upkeep: Upkeep,
     clock: Arc<dyn Clock>,
 }
 
@@ -41,11 +42,13 @@ impl SqliteStore {
         });
         let (path, writer, health) = opened.await.unwrap_or_else(|error| Err(StoreError::Failed(error.to_string())))?;
         let readers = Readers::new(path.clone(), Patience::default());
-        Ok(Self(Arc::new(Inner { path, readers, writer, health, clock })))
+        let upkeep = Upkeep::default();
+        Ok(Self(Arc::new(Inner { path, readers, writer, health, upkeep, clock })))
     }
 
     /// Writes down what is waiting, empties the log into the file and lets go of it.
     pub async fn close(&self) {
+        self.tidy_up().await;
         self.0.readers.close();
         self.0.writer.close().await;
     }
@@ -68,6 +71,10 @@ impl SqliteStore {
 
     pub(crate) fn now(&self) -> Moment {
         self.0.clock.now().into()
+    }
+
+    pub(crate) fn upkeep(&self) -> &Upkeep {
+        &self.0.upkeep
     }
 
     pub(crate) fn write<T: Send + 'static>(

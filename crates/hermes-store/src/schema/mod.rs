@@ -7,7 +7,7 @@ mod ladder;
 mod shape;
 pub(crate) mod states;
 
-pub(crate) use shape::Shape;
+pub(crate) use shape::{Index, Shape};
 
 use crate::fault::DbResult;
 use hermes_core::store::StoreError;

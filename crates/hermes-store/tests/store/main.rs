@@ -7,6 +7,8 @@ mod ledger;
 mod lineage;
 mod removal;
 mod round_trip;
+mod search;
+mod search_index;
 mod sessions;
 mod stage;
 mod titles;
