@@ -88,7 +88,7 @@ fn section(page: &mut String, heading: &str, content: &str) {
 
 /// On a phone the plot is moved sideways rather than made too small to read.
 fn wide(svg: &str) -> String {
-    format!("<div class=\"wide\">{svg}</div>")
+    format!("<div class=\"wide\" tabindex=\"0\">{svg}</div>")
 }
 
 fn numbers(page: &mut String, report: &Report) {

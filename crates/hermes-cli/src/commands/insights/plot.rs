@@ -4,6 +4,7 @@
 //! which browsers show on hovering and read aloud.
 
 use super::calendar::Day;
+use super::terminal::date_spelling;
 use crate::commands::table::grouped;
 use hermes_types::Usd;
 use std::fmt::Write as _;
@@ -14,7 +15,7 @@ const LEFT: f64 = 56.0;
 const TOP: f64 = 12.0;
 const BOTTOM: f64 = 28.0;
 /// Dates below the days stand at least this far apart.
-const DATE_WIDTH: f64 = 64.0;
+const DATE_WIDTH: f64 = 80.0;
 const WIDEST_COLUMN: f64 = 36.0;
 const WEEKDAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 
@@ -82,14 +83,15 @@ pub(super) fn columns(
 }
 
 fn dates(svg: &mut String, days: &[Day], step: f64) {
+    let spelling = date_spelling(days);
     let every = (DATE_WIDTH / step).ceil().max(1.0) as usize;
     for (place, day) in days.iter().enumerate().step_by(every) {
-        let x = (LEFT + step * (place as f64 + 0.5)).min(WIDTH - 20.0);
+        let x = (LEFT + step * (place as f64 + 0.5)).min(WIDTH - 32.0);
         let y = HEIGHT - 8.0;
         let _ = write!(
             svg,
             "<text class=\"axis\" x=\"{x:.1}\" y=\"{y}\" text-anchor=\"middle\">{}</text>",
-            day.date.strftime("%-d %b")
+            day.date.strftime(spelling)
         );
     }
 }
