@@ -78,7 +78,7 @@ fn body(page: &mut String, report: &Report) {
     page.push_str("<div class=\"pair\">\n");
     models(page, report);
     shares(page, "Tools", &insights.tools);
-    page.push_str("</div>\n<div class=\"pair\">\n");
+    page.push_str("</div>\n<div class=\"trio\">\n");
     platforms(page, report);
     shares(page, "How turns ended", &insights.exit_reasons);
     shares(page, "How sessions ended", &insights.end_reasons);

@@ -94,7 +94,11 @@ fn dates(svg: &mut String, days: &[Day], step: f64) {
     let spelling = date_spelling(days);
     let every = (DATE_WIDTH / step).ceil().max(1.0) as usize;
     for (place, day) in days.iter().step_by(together(days)).enumerate().step_by(every) {
-        let x = (LEFT + step * (place as f64 + 0.5)).min(WIDTH - 32.0);
+        let x = LEFT + step * (place as f64 + 0.5);
+        // A date that would be cut off at the edge says less than none.
+        if x > WIDTH - DATE_WIDTH / 2.0 && place > 0 {
+            break;
+        }
         let y = HEIGHT - 8.0;
         let _ = write!(
             svg,
