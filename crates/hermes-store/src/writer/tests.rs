@@ -1,6 +1,7 @@
 use super::*;
 use crate::db::Access;
 use futures_util::future::join_all;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
@@ -113,6 +114,34 @@ async fn views_that_went_with_a_transaction_are_made_again() {
             .query_row("SELECT reasoning_content FROM every_message", [], |row| row.get::<_, Option<String>>(0))?)
     });
     assert_eq!(seen.await, Ok(Some("new".into())));
+}
+
+#[tokio::test]
+async fn what_waits_together_is_committed_together() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("state.db");
+    let mut db = Db::open(&path, Access::Write, &Patience::default()).expect("a file");
+    let commits = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&commits);
+    let counted = move || {
+        count.fetch_add(1, Ordering::Relaxed);
+        false
+    };
+    db.connection.commit_hook(Some(counted)).expect("a hook");
+    let writer = Writer::start(db, &path, Arc::new(Health::default()), Patience::default()).expect("a writer");
+    let pieces = (0..3 * LARGEST_GROUP).map(|n| {
+        let key = format!("note {n}");
+        let work: Task = Box::new(move |db| {
+            db.connection.execute("INSERT INTO hermes_meta(key, value) VALUES(?1, 1)", [&key])?;
+            Ok(())
+        });
+        work
+    });
+    let results = together(&writer, pieces.collect()).await;
+    assert_eq!(results, vec![Ok(()); 3 * LARGEST_GROUP]);
+    // One for the piece that held the writer; it may have had company.
+    assert!((3..=4).contains(&commits.load(Ordering::Relaxed)), "{commits:?}");
+    assert_eq!(notes(&folder).len(), 3 * LARGEST_GROUP);
 }
 
 #[test]

@@ -190,6 +190,22 @@ fn a_crowd_that_is_shot_at_loses_nothing() {
     assert_whole(&path, &noted, seed);
 }
 
+#[test]
+fn processes_that_find_no_file_make_one_together() {
+    for round in 0..8 {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("state.db");
+        let notes = |number: usize| folder.path().join(format!("notes-{number}"));
+        let write = |number| {
+            Job::Write(Writing { path: path.clone(), notes: notes(number), number, life: 0, messages: 1, seed: round })
+        };
+        let mut crowd = Crowd::start((0..6).map(write).collect());
+        (0..6).for_each(|writer| crowd.wait(writer));
+        let noted: Vec<_> = (0..6).flat_map(|number| acknowledged(&notes(number))).collect();
+        assert_whole(&path, &noted, round);
+    }
+}
+
 /// Everything noted is there, every operation is there entirely or not at all, and the counters are true.
 fn assert_whole(path: &Path, noted: &[(MessageId, String, String)], seed: u64) {
     let file = Connection::open(path).expect("the file");
