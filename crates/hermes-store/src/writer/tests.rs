@@ -78,6 +78,22 @@ async fn a_piece_that_loses_the_transaction_takes_nobody_with_it() {
 }
 
 #[tokio::test]
+async fn a_full_disk_fails_what_does_not_fit_and_nothing_else() {
+    let (folder, writer) = writer();
+    let small = |db: &Db| Ok(db.connection.execute_batch("PRAGMA max_page_count = 80")?);
+    writer.write(small).await.expect("a small disk");
+    let large = |db: &Db| {
+        note("half")(db)?;
+        db.connection.execute("INSERT INTO hermes_meta(key, value) VALUES('large', zeroblob(1000000))", [])?;
+        Ok(())
+    };
+    let results = together(&writer, vec![Box::new(note("before")), Box::new(large), Box::new(note("after"))]).await;
+    let place = folder.path().join("state.db").display().to_string();
+    assert_eq!(results, [Ok(()), Err(StoreError::Full { place }), Ok(())]);
+    assert_eq!(notes(&folder), ["after", "before"]);
+}
+
+#[tokio::test]
 async fn a_lock_that_stays_is_told_in_time_and_nothing_is_written() {
     let (folder, writer) = writer();
     let holder = other(&folder);

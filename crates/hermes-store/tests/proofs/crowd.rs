@@ -164,10 +164,8 @@ impl Drop for Crowd {
 
 #[test]
 fn a_crowd_that_is_shot_at_loses_nothing() {
-    let number =
-        |name: &str, usual: u64| std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(usual);
-    let messages = number("HERMES_CROWD_MESSAGES", 2_000) as usize;
-    let seed = number("HERMES_CROWD_SEED", 7);
+    let messages = crate::number("HERMES_CROWD_MESSAGES", 2_000) as usize;
+    let seed = crate::number("HERMES_CROWD_SEED", 7);
     let folder = tempfile::tempdir().expect("a folder");
     let (path, stop) = (folder.path().join("state.db"), folder.path().join("stop"));
     let notes = |number: usize| folder.path().join(format!("notes-{number}"));
