@@ -183,6 +183,7 @@ impl Desk<'_> {
         if self.commits.is_multiple_of(CHECKPOINT_EVERY) {
             self.housekeeper.checkpoint();
         }
+        self.housekeeper.finish_long_log(&self.db.connection);
         Vec::new()
     }
 
