@@ -8,9 +8,8 @@ use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
 /// Commands of the Python program that people will type and that are not there yet.
-const NOT_YET: [&str; 22] = [
+const NOT_YET: [&str; 18] = [
     "acp",
-    "backup",
     "batch",
     "cron",
     "dashboard",
@@ -18,15 +17,12 @@ const NOT_YET: [&str; 22] = [
     "dump",
     "gateway",
     "hooks",
-    "import",
-    "insights",
     "logs",
     "mcp",
     "memory",
     "pairing",
     "plugins",
     "send",
-    "sessions",
     "setup",
     "skills",
     "tools",

@@ -24,6 +24,8 @@ pub trait Model: Send + Sync {
 pub struct Card {
     pub provider: String,
     pub model: String,
+    /// Where it is reached, for the books.
+    pub base_url: String,
     /// The tokens the model can read and write in one go.
     pub context_window: u64,
     /// After this long without a byte the stream counts as dead.

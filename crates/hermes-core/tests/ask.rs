@@ -110,6 +110,7 @@ impl Board {
             card: Card {
                 provider: place.provider.into(),
                 model: format!("{}-model", place.provider),
+                base_url: String::new(),
                 context_window: 8192,
                 stale_after: Duration::from_secs(180),
                 first_byte_after: None,

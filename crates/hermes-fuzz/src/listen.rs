@@ -67,6 +67,7 @@ fn endpoint(mode: ApiMode) -> Endpoint {
         card: Card {
             provider,
             model,
+            base_url: String::new(),
             context_window: 100_000,
             stale_after: minute,
             first_byte_after: None,

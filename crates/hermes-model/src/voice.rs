@@ -61,6 +61,7 @@ impl Endpoint {
             card: Card {
                 provider: runtime.name.clone(),
                 model: runtime.model.clone(),
+                base_url: runtime.base_url.to_string(),
                 context_window: runtime.limits.context_window,
                 stale_after: runtime.limits.stale.after(0),
                 first_byte_after: runtime.limits.first_byte_timeout,

@@ -73,6 +73,7 @@ fn card() -> Card {
     Card {
         provider: "copilot-acp".into(),
         model: "m".into(),
+        base_url: String::new(),
         context_window: 100_000,
         stale_after: Duration::from_secs(60),
         first_byte_after: None,

@@ -4,20 +4,30 @@
 //! is the one the Python program uses: new files get the founding schema, files it raised are respected as they are, and
 //! what neither has a place for is in tables of our own that begin with `hermes_`.
 
+mod branch;
 mod db;
+mod facts;
 mod fault;
 mod health;
-mod housekeeping;
+mod insights;
 mod ledger;
 mod lineage;
+mod listing;
+mod outline;
 mod patience;
 mod readers;
+mod removal;
+mod resolve;
 mod row;
 mod schema;
 mod search;
 mod session;
 mod store;
+mod titles;
 mod transcript;
+mod turnstile;
 mod writer;
 
+pub use health::HealthReport;
+pub use search::Query;
 pub use store::SqliteStore;

@@ -25,6 +25,13 @@ struct Pool {
     idle: Mutex<Option<Vec<Db>>>,
 }
 
+/// Why there is no answer.
+pub(crate) struct Unread {
+    pub(crate) told: StoreError,
+    /// The writer should look what is damaged.
+    pub(crate) met_damage: bool,
+}
+
 impl Readers {
     pub(crate) fn new(path: PathBuf, patience: Patience) -> Self {
         Self(Arc::new(Pool {
@@ -39,9 +46,10 @@ impl Readers {
     pub(crate) async fn read<T: Send + 'static>(
         &self,
         question: impl FnOnce(&Db) -> DbResult<T> + Send + 'static,
-    ) -> Result<T, StoreError> {
+    ) -> Result<T, Unread> {
+        let unread = |told| Unread { told, met_damage: false };
         // Held by the work itself: it goes on when whoever asked has gone.
-        let turn = Arc::clone(&self.0.turns).acquire_owned().await.map_err(|_| StoreError::Closed)?;
+        let turn = Arc::clone(&self.0.turns).acquire_owned().await.map_err(|_| unread(StoreError::Closed))?;
         let pool = Arc::clone(&self.0);
         let asked = tokio::task::spawn_blocking(move || {
             let answer = pool.ask(question);
@@ -49,7 +57,7 @@ impl Readers {
             answer
         })
         .await;
-        asked.unwrap_or_else(|error| Err(StoreError::Failed(error.to_string())))
+        asked.unwrap_or_else(|error| Err(unread(StoreError::Failed(error.to_string()))))
     }
 
     /// Lets go of the file; questions that are being answered do so when they are.
@@ -59,8 +67,11 @@ impl Readers {
 }
 
 impl Pool {
-    fn ask<T>(&self, question: impl FnOnce(&Db) -> DbResult<T>) -> Result<T, StoreError> {
-        self.answer(question).map_err(|error| error.told(&self.path))
+    fn ask<T>(&self, question: impl FnOnce(&Db) -> DbResult<T>) -> Result<T, Unread> {
+        self.answer(question).map_err(|error| {
+            let met_damage = error.is_damage();
+            Unread { told: error.told_of_open(&self.path), met_damage }
+        })
     }
 
     fn answer<T>(&self, question: impl FnOnce(&Db) -> DbResult<T>) -> DbResult<T> {
@@ -68,7 +79,7 @@ impl Pool {
             Some(idle) => idle.pop(),
             None => return Err(StoreError::Closed.into()),
         };
-        let mut db = match idle {
+        let mut db = match idle.filter(|db| db.is_current(&self.path)) {
             Some(db) => db,
             None => Db::open(&self.path, Access::Read, &self.patience)?,
         };
@@ -79,6 +90,7 @@ impl Pool {
         if db.connection.execute_batch("COMMIT").is_ok()
             && let Some(idle) = &mut *self.idle.lock().unwrap_or_else(PoisonError::into_inner)
             && idle.len() < KEPT
+            && db.is_current(&self.path)
         {
             idle.push(db);
         }

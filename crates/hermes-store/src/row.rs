@@ -233,6 +233,17 @@ fn whole_at(row: &Row<'_>, column: usize) -> DbResult<Option<i64>> {
     })
 }
 
+/// The first column of every row a query finds, where it holds anything.
+pub(crate) fn texts(db: &Db, sql: &str, values: &[&dyn ToSql]) -> DbResult<Vec<String>> {
+    let mut statement = db.connection.prepare_cached(sql)?;
+    let mut rows = statement.query(values)?;
+    let mut texts = Vec::new();
+    while let Some(row) = rows.next()? {
+        texts.extend(text_at(row, 0)?);
+    }
+    Ok(texts)
+}
+
 /// JSON that can be read again: readers refuse what is nested too deeply, so it is refused here, before it is lost.
 pub(crate) fn to_json<T: Serialize + ?Sized>(value: &T) -> DbResult<String> {
     let text = serde_json::to_string(value).map_err(|error| StoreError::Failed(error.to_string()))?;

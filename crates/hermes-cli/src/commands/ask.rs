@@ -1,5 +1,6 @@
 //! `hermes -z` and `hermes chat -q`: one question, one answer, the truth in the exit code.
 
+mod diary;
 mod input;
 
 use crate::app::App;
@@ -8,6 +9,7 @@ use crate::commands::waiting::stop_on_signal;
 use crate::commands::{Exit, Trouble};
 use crate::log;
 use crate::output::{Aside, Screen, Show, Turn};
+use diary::Diary;
 use hermes_core::ask::{Line, Manner, Ports, ask};
 use hermes_core::ports::{Listener, Switchboard};
 use hermes_core::stop::Stop;
@@ -110,7 +112,9 @@ async fn turn(
     let seed = u64::from(std::process::id()) ^ u64::from(app.clock.elapsed().subsec_nanos());
     let manner = Manner { retries, live: screen.is_live(), seed };
     let mut line = Line::default();
+    let diary = Diary::begin(&app, &session, &runtime, &request, screen).await;
     let mut result = ask(request, &mut line, manner, &ports, stop).await;
+    diary.end(&result, &line, screen).await;
     if let Err(fault) = &mut result
         && fault.kind == FaultKind::ModelNotFound
     {
@@ -225,7 +229,7 @@ fn alike(wanted: &str, names: Vec<String>) -> Vec<String> {
     scored.into_iter().take(MOST_SUGGESTIONS).map(|(_, name)| name).collect()
 }
 
-fn new_session_id() -> SessionId {
+pub(super) fn new_session_id() -> SessionId {
     let random: [u8; 3] = rand::random();
     SessionId::new(format!("{}_{}", Zoned::now().strftime("%Y%m%d_%H%M%S"), hex::encode(random)))
 }

@@ -112,6 +112,7 @@ fn endpoint() -> Result<Endpoint, Fault> {
         card: Card {
             provider: "demo".into(),
             model: "scripted".into(),
+            base_url: String::new(),
             context_window: 8192,
             stale_after: Duration::from_secs(30),
             first_byte_after: None,

@@ -7,7 +7,7 @@ mod ladder;
 mod shape;
 pub(crate) mod states;
 
-pub(crate) use shape::Shape;
+pub(crate) use shape::{Index, Shape};
 
 use crate::fault::DbResult;
 use hermes_core::store::StoreError;
@@ -28,12 +28,7 @@ const PRIVATE_VERSION: i64 = 1;
 
 /// Brings a file to a form we can work with: creates the tables, climbs the ladder, adds our own. Costs one read of the
 /// schema when nothing is to be done.
-pub(crate) fn prepare(connection: &mut Connection, path: &Path) -> DbResult<()> {
-    if let Some(found) = version(connection)?
-        && found > NEWEST
-    {
-        return Err(StoreError::TooNew { place: path.display().to_string(), found, known: NEWEST }.into());
-    }
+pub(crate) fn prepare(connection: &mut Connection) -> DbResult<()> {
     if is_ready(connection)? {
         return Ok(());
     }
@@ -54,6 +49,16 @@ pub(crate) fn prepare(connection: &mut Connection, path: &Path) -> DbResult<()> 
     )?;
     transaction.commit()?;
     Ok(())
+}
+
+/// Before anything is written to a file: is it one of those we know?
+pub(crate) fn refuse_newer(connection: &Connection, path: &Path) -> DbResult<()> {
+    match version(connection)? {
+        Some(found) if found > NEWEST => {
+            Err(StoreError::TooNew { place: path.display().to_string(), found, known: NEWEST }.into())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The version in the file; `None` when there is none yet.

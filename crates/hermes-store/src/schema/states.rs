@@ -5,6 +5,7 @@
 //! life there.
 
 use super::Shape;
+use crate::db::Db;
 use crate::fault::DbResult;
 use rusqlite::Connection;
 
@@ -16,8 +17,13 @@ pub(crate) fn are_beside(connection: &Connection, shape: &Shape) -> DbResult<boo
     Ok(connection.prepare_cached("SELECT 1 FROM hermes_message_extra WHERE state <> 0 LIMIT 1")?.exists([])?)
 }
 
-/// Moves them; inside of a transaction. A message that the other program put away meanwhile stays as it says.
-pub(crate) fn move_into_columns(connection: &Connection) -> DbResult<()> {
+/// Moves them as soon as there are columns for them; inside of a transaction.
+pub(crate) fn settle(db: &Db) -> DbResult<()> {
+    if are_beside(&db.connection, &db.shape)? { move_into_columns(&db.connection) } else { Ok(()) }
+}
+
+/// Moves them. A message that the other program put away meanwhile stays as it says.
+fn move_into_columns(connection: &Connection) -> DbResult<()> {
     connection.execute_batch(
         "UPDATE messages SET active = 0, compacted = (SELECT x.state = 1 FROM hermes_message_extra x WHERE x.message_id = id)
              WHERE active = 1 AND id IN (SELECT message_id FROM hermes_message_extra WHERE state <> 0);

@@ -1,13 +1,163 @@
-//! Finding messages again.
+//! Finding messages again: by whole words, and inside words where scripts have no spaces or nothing was found whole.
+//!
+//! A query is parsed once ([`Query`]). Two indexes propose messages, newest first: the word index that all programs share,
+//! and our index of parts of words ([`grams`]). The text of each proposed message decides ([`matching`]), the best or the
+//! newest of the matches are shown ([`rank`], [`hits`]). Where an index is missing or damaged the messages themselves are
+//! read, as many as is reasonable; `more` tells that there may be others.
 
+mod fold;
+mod gather;
 pub(crate) mod grams;
+mod hits;
+mod matching;
+mod query;
+mod rank;
+mod snippet;
+mod text;
+mod upkeep;
 
+pub use query::Query;
+pub(crate) use upkeep::Upkeep;
+
+use crate::db::Db;
+use crate::fault::{DbError, DbResult};
+use crate::schema::Index;
 use crate::store::SqliteStore;
-use hermes_core::store::{Kept, Search, StoreError};
-use hermes_types::{Found, SearchQuery};
+use gather::Gatherer;
+use hermes_core::store::{Kept, Search};
+use hermes_types::{Found, Manner, SearchOrder, SearchQuery};
+use upkeep::Need;
+
+/// The largest page.
+const LARGEST_PAGE: usize = 1000;
+/// Messages that are looked at one by one where an index only proposes or does not reach.
+const MOST_EXAMINED: usize = 10_000;
+/// The same where there is no index at all.
+const MOST_UNINDEXED: usize = 20_000;
+/// Beginnings of words from this length on are found through their grams.
+const LONG_BEGINNING: usize = 3;
 
 impl Search for SqliteStore {
-    fn search(&self, _query: SearchQuery) -> Kept<'_, Found> {
-        Box::pin(std::future::ready(Err(StoreError::Failed("search is not there yet".into()))))
+    fn search(&self, query: SearchQuery) -> Kept<'_, Found> {
+        Box::pin(async move {
+            let (found, need) = self.read(move |db| search(db, query)).await?;
+            self.keep_up(need);
+            Ok(found)
+        })
     }
+}
+
+fn search(db: &Db, mut asked: SearchQuery) -> DbResult<(Found, Need)> {
+    asked.limit = asked.limit.min(LARGEST_PAGE);
+    let Some(query) = Query::parse(&asked.text) else { return Ok((Found::default(), Need::Nothing)) };
+    let mut quest = Quest { db, query: &query, asked: &asked, need: Need::Nothing };
+    let mut manner = if query.is_unspaced() { Manner::Inside } else { Manner::Words };
+    let mut fit = Manner::Words;
+    let mut gathered = quest.whole()?;
+    if gathered.found.is_empty() {
+        (manner, fit) = (Manner::Inside, Manner::Inside);
+        gathered = quest.inside(fit)?;
+    }
+    let (considered, more) = (gathered.found.len(), gathered.is_cut);
+    let ordered = rank::order(gathered.found, asked.order);
+    let page: Vec<_> = ordered.into_iter().skip(asked.offset).take(asked.limit).collect();
+    if quest.need == Need::Nothing && grams::backlog(db)? > upkeep::WORTHWHILE {
+        quest.need = Need::CatchUp;
+    }
+    let hits = hits::show(db, &query, fit, &page)?;
+    Ok((Found { hits, manner, considered, more }, quest.need))
+}
+
+/// One search, on its way through the indexes.
+struct Quest<'a> {
+    db: &'a Db,
+    query: &'a Query,
+    asked: &'a SearchQuery,
+    need: Need,
+}
+
+impl<'a> Quest<'a> {
+    fn gatherer(&self, manner: Manner) -> Gatherer<'a> {
+        Gatherer::new(self.db, self.query, manner, self.asked)
+    }
+
+    /// Whole words, and whatever is in a script without words.
+    fn whole(&mut self) -> DbResult<Gatherer<'a>> {
+        if self.asked.session.is_some() || self.query.is_unspaced() {
+            return self.inside(Manner::Words);
+        }
+        match self.query.shortest_beginning() {
+            None => self.words(),
+            Some(LONG_BEGINNING..) => self.inside(Manner::Words),
+            Some(_) => {
+                // Short beginnings are in most messages: the newest ones nearly always will do, and the word index would
+                // have to join thousands of words.
+                let mut newest = self.gatherer(Manner::Words);
+                newest.rows(0, MOST_EXAMINED)?;
+                let wanted = self.asked.offset.saturating_add(self.asked.limit);
+                if newest.is_cut && newest.found.len() < wanted { self.words() } else { Ok(newest) }
+            }
+        }
+    }
+
+    /// By the word index.
+    fn words(&self) -> DbResult<Gatherer<'a>> {
+        let mut gatherer = self.gatherer(Manner::Words);
+        if self.db.shape.index != Index::Missing {
+            match gatherer.words() {
+                Err(error) if is_damage(&error) => {
+                    tracing::warn!(
+                        "the word index of the session store cannot be read ({error}); reading the messages"
+                    );
+                    gatherer = self.gatherer(Manner::Words);
+                }
+                other => return other.map(|()| gatherer),
+            }
+        }
+        gatherer.rows(0, MOST_UNINDEXED)?;
+        Ok(gatherer)
+    }
+
+    /// By the index of parts of words, and one by one where it does not reach.
+    fn inside(&mut self, fit: Manner) -> DbResult<Gatherer<'a>> {
+        let mut gatherer = self.gatherer(fit);
+        if let Some(session) = &self.asked.session {
+            gatherer.session(session.as_str(), MOST_UNINDEXED)?;
+            return Ok(gatherer);
+        }
+        let Some(mark) = grams::mark(self.db)? else {
+            gatherer.rows(0, MOST_UNINDEXED)?;
+            return Ok(gatherer);
+        };
+        let Some(plan) = grams::plan(self.query) else {
+            gatherer.rows(0, MOST_EXAMINED)?;
+            return Ok(gatherer);
+        };
+        match indexed_and_new(&mut gatherer, &plan, mark, self.asked.order) {
+            Err(error) if is_damage(&error) => {
+                tracing::warn!("the index of parts of words cannot be read ({error}); it will be made anew");
+                self.need = Need::Anew;
+                gatherer = self.gatherer(fit);
+                gatherer.rows(0, MOST_UNINDEXED)?;
+            }
+            other => other?,
+        }
+        Ok(gatherer)
+    }
+}
+
+/// What is indexed and what came after, in the order of the search.
+fn indexed_and_new(gatherer: &mut Gatherer<'_>, plan: &str, mark: i64, order: SearchOrder) -> DbResult<()> {
+    if order == SearchOrder::Oldest {
+        gatherer.parts(plan, MOST_EXAMINED)?;
+        gatherer.rows(mark, MOST_EXAMINED)
+    } else {
+        gatherer.rows(mark, MOST_EXAMINED)?;
+        gatherer.parts(plan, MOST_EXAMINED)
+    }
+}
+
+/// An index that cannot be read does not stop a search; a file that cannot be read does.
+fn is_damage(error: &DbError) -> bool {
+    !error.is_busy() && matches!(error, DbError::Sql(_))
 }

@@ -1,6 +1,7 @@
 use super::*;
 use crate::db::Access;
 use futures_util::future::join_all;
+use rusqlite::Connection;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -11,7 +12,7 @@ fn writer() -> (TempDir, Writer) {
     let path = folder.path().join("state.db");
     let patience = Patience { wait: Duration::from_millis(50), attempts: 4, pause: 5..=10 };
     let db = Db::open(&path, Access::Write, &patience).expect("a file");
-    let writer = Writer::start(db, &path, Arc::new(Health::default()), patience).expect("a writer");
+    let writer = Writer::start(Some(db), &path, Arc::new(Health::new(&path)), patience).expect("a writer");
     (folder, writer)
 }
 
@@ -21,15 +22,14 @@ fn other(folder: &TempDir) -> Connection {
 
 fn note(key: &'static str) -> impl FnMut(&Db) -> DbResult<()> + Send {
     move |db| {
-        db.connection.execute("INSERT INTO hermes_meta(key, value) VALUES(?1, 1)", [key])?;
+        db.connection.execute("INSERT INTO hermes_meta(key, value) VALUES(?1, 'a note')", [key])?;
         Ok(())
     }
 }
 
 fn notes(folder: &TempDir) -> Vec<String> {
     let file = other(folder);
-    let mut select =
-        file.prepare("SELECT key FROM hermes_meta WHERE value = 1 AND key <> 'private_version'").expect("sql");
+    let mut select = file.prepare("SELECT key FROM hermes_meta WHERE value = 'a note'").expect("sql");
     select.query_map([], |row| row.get(0)).expect("rows").collect::<Result<_, _>>().expect("keys")
 }
 
@@ -144,11 +144,11 @@ async fn what_waits_together_is_committed_together() {
         false
     };
     db.connection.commit_hook(Some(counted)).expect("a hook");
-    let writer = Writer::start(db, &path, Arc::new(Health::default()), Patience::default()).expect("a writer");
+    let writer = Writer::start(Some(db), &path, Arc::new(Health::new(&path)), Patience::default()).expect("a writer");
     let pieces = (0..3 * LARGEST_GROUP).map(|n| {
         let key = format!("note {n}");
         let work: Task = Box::new(move |db| {
-            db.connection.execute("INSERT INTO hermes_meta(key, value) VALUES(?1, 1)", [&key])?;
+            db.connection.execute("INSERT INTO hermes_meta(key, value) VALUES(?1, 'a note')", [&key])?;
             Ok(())
         });
         work

@@ -189,7 +189,9 @@ proptest! {
             std::fs::write(&path, &garbage).expect("garbage");
             let place = path.display().to_string();
             let refused = open_anything(&path).await.err();
-            assert_eq!(refused, Some(StoreError::Unusable { place, reason: "it is not a database".into() }));
+            let told = matches!(&refused, Some(StoreError::Unusable { place: named, reason })
+                if *named == place && reason.starts_with("it is not a database"));
+            assert!(told, "{refused:?}");
             assert_eq!(std::fs::read(&path).expect("still there"), garbage);
         });
     }

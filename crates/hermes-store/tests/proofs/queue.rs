@@ -70,7 +70,7 @@ async fn a_store_that_is_dropped_has_written_what_it_was_given() {
 fn beside(stage: &Stage) -> Vec<String> {
     let folder = stage.path.parent().expect("a folder").read_dir().expect("a folder");
     let names = folder.map(|entry| entry.expect("a file").file_name().to_string_lossy().into_owned());
-    names.filter(|name| name != "state.db").collect()
+    names.filter(|name| name.starts_with("state.db-")).collect()
 }
 
 #[tokio::test]
