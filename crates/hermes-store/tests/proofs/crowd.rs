@@ -3,8 +3,8 @@
 use crate::stage::open;
 use crate::worker::Job;
 use futures_util::future::join_all;
-use hermes_core::store::{Sessions, Transcript};
-use hermes_types::{Message, MessageId, NewMessage, NewSession, RowState, SessionId, Span};
+use hermes_core::store::{Search, Sessions, Transcript};
+use hermes_types::{Message, MessageId, NewMessage, NewSession, RowState, SearchQuery, SessionId, Span};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use rusqlite::Connection;
@@ -88,12 +88,9 @@ pub(crate) async fn read(path: &Path, session: &str, stop: &Path) {
         let now = store.conversation(&id, Span::Own).await.expect("read").len();
         assert!(now >= before, "{before} messages became {now}");
         before = now;
-        let words = Connection::open(path).expect("the file");
-        words.busy_timeout(Duration::from_secs(10)).expect("patience");
-        let found: usize = words
-            .query_row("SELECT count(*) FROM messages_fts WHERE messages_fts MATCH 'quokka'", [], |row| row.get(0))
-            .expect("a search");
-        assert!(found >= now, "{now} messages, {found} found");
+        let query = SearchQuery { session: Some(id.clone()), ..SearchQuery::new("quokka") };
+        let found = store.search(query).await.expect("a search");
+        assert!(now == 0 || !found.hits.is_empty(), "{now} messages, none is found");
     }
 }
 
