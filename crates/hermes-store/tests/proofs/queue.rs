@@ -108,3 +108,16 @@ async fn a_thousand_questions_at_once_need_few_files() {
     // Other stories of this binary open files meanwhile.
     assert!(most < before + 80, "{before} files became {most}");
 }
+
+#[tokio::test]
+async fn the_log_stays_short_whatever_is_written() {
+    let stage = Stage::of(Kind::New).await;
+    let id = stage.session("long").await;
+    let (text, mut largest) = ("quokka ".repeat(150), 0);
+    for _ in 0..1_500 {
+        stage.store.append(&id, vec![say(text.clone())]).await.expect("kept");
+        let log = std::fs::metadata(stage.path.with_extension("db-wal")).expect("a log").len();
+        largest = largest.max(log);
+    }
+    assert!(largest < 16 << 20, "the log had {largest} bytes");
+}
