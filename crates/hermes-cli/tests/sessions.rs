@@ -115,6 +115,38 @@ async fn what_the_python_program_left_is_listed_and_read() {
 }
 
 #[tokio::test]
+async fn what_was_said_is_found_again() {
+    let mut story = Story::after_python();
+    story.run(&["search", "quokka"], 0).await;
+    story.run(&["search", "数据库"], 0).await;
+    story.run(&["search", "ข้อมูล", "--role", "user"], 0).await;
+    story.run(&["search", "echidna", "OR", "quokka", "--sort", "oldest", "--limit", "2", "--offset", "1"], 0).await;
+    story.run(&["search", "quok", "--exclude-source", "telegram", "--since", "2025-10-09"], 0).await;
+    story.run(&["search", "wallaby", "--session", "cron", "--role", "assistant"], 0).await;
+    story.run(&["search", "quokka", "--until", "2025-10-09"], 0).await;
+    story.run(&["search", "quokka", "--offset", "20"], 0).await;
+    story.run(&["search", "axolotl"], 0).await;
+    story.run(&["search", "\"", "(((", "*"], 0).await;
+    story.run(&["search", "quokka", "--since", "never"], 2).await;
+    story.run(&["search", "quokka", "--session", "no such session"], 1).await;
+    let found = story.json(&["search", "platypus", "--role", "assistant", "--json"]).await;
+    let text = serde_json::to_string_pretty(&found).expect("JSON");
+    story.told.push_str(&format!("$ hermes sessions search platypus --role assistant --json\n{text}\n"));
+    story.end("search");
+}
+
+#[tokio::test]
+async fn matches_are_coloured_on_a_terminal() {
+    let Story { world, .. } = Story::after_python();
+    let story = Story::new(world.env("TERM", "xterm"));
+    let seen = story.on_terminal(80, "search quokka --role user").await.expect_code(0).stdout;
+    assert!(seen.contains("Please list the \u{1b}[1;33mquokka\u{1b}[0m files"), "{seen:?}");
+    let Story { world, .. } = story;
+    let seen = Story::new(world.env("NO_COLOR", "1")).on_terminal(80, "search quokka --role user").await.stdout;
+    assert!(seen.contains("Please list the >>>quokka<<< files") && !seen.contains('\u{1b}'), "{seen:?}");
+}
+
+#[tokio::test]
 async fn titles_change_and_conversations_go_when_somebody_agrees() {
     let mut story = Story::after_python();
     story.run(&["rename", "20251009_0853", "Parser", "\u{1b}[31min", "production"], 0).await;
