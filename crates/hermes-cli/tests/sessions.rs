@@ -286,6 +286,28 @@ async fn everything_is_exported_to_a_file_only_its_owner_reads() {
 }
 
 #[tokio::test]
+async fn secrets_can_be_covered_in_every_format() {
+    let world = World::new();
+    let past = Past::of(&world).await;
+    let call = ToolCall::new(CallId::new("c"), "http", r#"{"url": "http://x", "api_key": "sk-0123456789abcdef"}"#);
+    let said = Assistant { tool_calls: vec![call.clone()], ..Assistant::default() };
+    let messages = vec![
+        Message::user("my token: sk-0123456789abcdef please"),
+        Message::Assistant(said),
+        Message::tool(&call.id, "http", r#"{"output": "Authorization: Bearer sk-0123456789abcdef\nok"}"#),
+    ];
+    past.session("20200913_122640_000001", "cli", messages).await;
+    past.end().await;
+    for format in ["jsonl", "json", "md"] {
+        let words = ["sessions", "export", "2020", "--format", format];
+        let open = world.run(HERMES, &words).await.expect_code(0).stdout;
+        assert_eq!(open.matches("0123456789abcdef").count(), 3, "{open}");
+        let covered = world.run(HERMES, &[&words[..], &["--redact"]].concat()).await.expect_code(0).stdout;
+        assert_eq!((covered.matches("0123456789").count(), covered.matches("«redacted:").count()), (0, 3), "{covered}");
+    }
+}
+
+#[tokio::test]
 async fn hostile_text_reaches_no_terminal() {
     let world = World::new();
     let past = Past::of(&world).await;
