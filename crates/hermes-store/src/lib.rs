@@ -11,6 +11,7 @@ mod housekeeping;
 mod ledger;
 mod lineage;
 mod readers;
+mod recover;
 mod row;
 mod schema;
 mod search;
@@ -20,4 +21,5 @@ mod transcript;
 mod writer;
 
 pub use health::HealthReport;
+pub use recover::{Lost, Recovered, absolve, diagnose, live_writers, recover, replace};
 pub use store::SqliteStore;

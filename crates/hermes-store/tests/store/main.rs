@@ -2,5 +2,6 @@
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::indexing_slicing, reason = "a test reports by panicking")]
 
 mod health;
+mod recover;
 mod round_trip;
 mod stage;
