@@ -4,6 +4,7 @@
 //! is the one the Python program uses: new files get the founding schema, files it raised are respected as they are, and
 //! what neither has a place for is in tables of our own that begin with `hermes_`.
 
+mod backup;
 mod db;
 mod fault;
 mod health;
@@ -20,6 +21,7 @@ mod store;
 mod transcript;
 mod writer;
 
+pub use backup::backup;
 pub use health::HealthReport;
 pub use recover::{Lost, Recovered, absolve, diagnose, live_writers, recover, replace};
 pub use store::SqliteStore;

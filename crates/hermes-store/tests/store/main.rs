@@ -1,6 +1,7 @@
 //! The store through its public face, on every kind of file there is.
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::indexing_slicing, reason = "a test reports by panicking")]
 
+mod backup;
 mod health;
 mod recover;
 mod round_trip;
