@@ -23,5 +23,5 @@ mod writer;
 
 pub use backup::backup;
 pub use health::HealthReport;
-pub use recover::{Lost, Recovered, absolve, diagnose, live_writers, recover, replace};
+pub use recover::{Lost, Recovered, absolve, diagnose, diagnose_tables, recover, replace, user_of};
 pub use store::SqliteStore;

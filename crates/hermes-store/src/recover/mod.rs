@@ -21,7 +21,8 @@ use hermes_core::store::StoreError;
 use hermes_types::SessionId;
 use layout::Layout;
 use rows::{Reading, Trust};
-use rusqlite::Connection;
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, OpenFlags};
 use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -65,9 +66,31 @@ pub fn diagnose(path: &Path) -> Result<Option<String>, StoreError> {
     }
 }
 
-/// The processes that write to a file now.
-pub fn live_writers(path: &Path) -> Vec<u32> {
-    writers(path).unwrap_or_default().iter().map(|process| process.pid).collect()
+/// The same about the tables alone: an index can be made anew at any time.
+pub fn diagnose_tables(path: &Path) -> Result<Option<String>, StoreError> {
+    match Db::open(path, Access::Read).map(|db| check::diagnose(&db.connection)) {
+        Ok(Verdict::Damage(line)) => Ok(Some(line)),
+        Ok(_) => Ok(None),
+        Err(error) => Err(error.told(path)),
+    }
+}
+
+/// Who else has a file open for writing, as far as it can be known.
+pub fn user_of(path: &Path) -> Option<String> {
+    if let Some(process) = writers(path).unwrap_or_default().first() {
+        return Some(format!("process {}", process.pid));
+    }
+    is_open_elsewhere(path).unwrap_or(false).then(|| "another program".into())
+}
+
+/// Asks for the file alone. Nobody gets it as long as anybody has it open, even without writing.
+fn is_open_elsewhere(path: &Path) -> DbResult<bool> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_EXRESCODE;
+    let connection = Connection::open_with_flags(path, flags)?;
+    // The file stays as it is, and so does its log.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    let alone = connection.execute_batch("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; ROLLBACK");
+    Ok(alone.is_err_and(|error| DbError::from(error).is_busy()))
 }
 
 /// Takes the mark of damage from a file that was found to be sound.
@@ -95,8 +118,7 @@ pub fn recover(path: &Path, into: &Path) -> Result<Recovered, StoreError> {
 
 /// Puts a recovered file in the place of the damaged one, which is kept under the name that comes back.
 pub fn replace(path: &Path, recovered: &Path, kept_as: &Path) -> Result<PathBuf, StoreError> {
-    let busy = live_writers(path);
-    if !busy.is_empty() {
+    if user_of(path).is_some() {
         return Err(StoreError::Busy { place: path.display().to_string() });
     }
     let move_beside = |addition: &str| match std::fs::rename(beside(path, addition), beside(kept_as, addition)) {
