@@ -1,10 +1,14 @@
 //! One connection with its views, and how connections are opened.
 
 use crate::fault::DbResult;
+use crate::health::marker::beside;
 use crate::schema::{self, Shape};
 use rusqlite::{Connection, OpenFlags};
 use std::path::Path;
 use std::time::Duration;
+
+/// Which file this is, whatever its name: another one may take its place.
+type Identity = Option<(u64, u64)>;
 
 /// SQLite itself waits this long for a lock before the application takes over.
 const BUSY: Duration = Duration::from_secs(1);
@@ -15,6 +19,9 @@ pub(crate) struct Db {
     pub(crate) shape: Shape,
     /// Changes when any program changes the tables.
     cookie: i64,
+    identity: Identity,
+    /// Opened without locks, so what it knows about the file holds for one question.
+    frozen: bool,
 }
 
 /// What a connection may do.
@@ -27,21 +34,38 @@ pub(crate) enum Access {
 impl Db {
     /// Opens a file and, with write access, brings it to a form we can work with.
     pub(crate) fn open(path: &Path, access: Access) -> DbResult<Self> {
-        let mut connection = connect(path, access)?;
+        match Self::open_as(path, access, false) {
+            // In a folder that cannot be written a log cannot be shared; without a log there is nothing to share.
+            Err(error) if access == Access::Read && error.is_closed_door() && has_no_log(path) => {
+                Self::open_as(path, access, true)
+            }
+            opened => opened,
+        }
+    }
+
+    fn open_as(path: &Path, access: Access, frozen: bool) -> DbResult<Self> {
+        let mut connection = connect(path, access, frozen)?;
+        let identity = identity(path);
         if access == Access::Write {
+            schema::refuse_newer(&connection, path)?;
             enter_wal(&connection)?;
             connection.pragma_update(None, "synchronous", "NORMAL")?;
             connection.pragma_update(None, "foreign_keys", true)?;
             // The housekeeper does it, beside the writer instead of inside its transactions.
             connection.pragma_update(None, "wal_autocheckpoint", 0)?;
-            schema::prepare(&mut connection, path)?;
+            schema::prepare(&mut connection)?;
         }
         let (shape, cookie) = (Shape::read(&connection)?, cookie(&connection)?);
         shape.dress(&connection)?;
         if access == Access::Read {
             connection.pragma_update(None, "query_only", true)?;
         }
-        Ok(Self { connection, shape, cookie })
+        Ok(Self { connection, shape, cookie, identity, frozen })
+    }
+
+    /// Whether the file under this name is still the one that was opened.
+    pub(crate) fn is_current(&self, path: &Path) -> bool {
+        !self.frozen && self.identity == identity(path)
     }
 
     /// Looks again when another program changed the tables since.
@@ -60,16 +84,41 @@ impl Db {
     }
 }
 
-fn connect(path: &Path, access: Access) -> DbResult<Connection> {
+fn connect(path: &Path, access: Access, frozen: bool) -> DbResult<Connection> {
     let common = OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_EXRESCODE;
     let flags = match access {
         Access::Write => common | OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE,
         Access::Read => common | OpenFlags::SQLITE_OPEN_READ_ONLY,
     };
-    let connection = Connection::open_with_flags(path, flags)?;
+    let connection = if frozen {
+        Connection::open_with_flags(frozen_address(path), flags | OpenFlags::SQLITE_OPEN_URI)?
+    } else {
+        Connection::open_with_flags(path, flags)?
+    };
     connection.busy_timeout(BUSY)?;
     connection.set_prepared_statement_cache_capacity(64);
     Ok(connection)
+}
+
+fn has_no_log(path: &Path) -> bool {
+    std::fs::metadata(beside(path, "-wal")).map_or(true, |log| log.len() == 0)
+}
+
+/// The file as something that nobody changes.
+fn frozen_address(path: &Path) -> String {
+    let path = path.to_string_lossy().replace('%', "%25").replace('?', "%3f").replace('#', "%23");
+    format!("file:{path}?immutable=1")
+}
+
+#[cfg(unix)]
+fn identity(path: &Path) -> Identity {
+    use std::os::unix::fs::MetadataExt;
+    std::fs::metadata(path).ok().map(|file| (file.dev(), file.ino()))
+}
+
+#[cfg(not(unix))]
+fn identity(_path: &Path) -> Identity {
+    None
 }
 
 /// Sets the journal only where it is not set: setting it while others hold the file may cost them their log.

@@ -5,6 +5,7 @@
 //! what neither has a place for is in tables of our own that begin with `hermes_`.
 
 mod branch;
+mod backup;
 mod db;
 mod facts;
 mod fault;
@@ -17,6 +18,7 @@ mod outline;
 mod readers;
 mod removal;
 mod resolve;
+mod recover;
 mod row;
 mod schema;
 mod search;
@@ -27,4 +29,7 @@ mod transcript;
 mod writer;
 
 pub use search::Query;
+pub use backup::backup;
+pub use health::HealthReport;
+pub use recover::{Lost, Recovered, absolve, diagnose, diagnose_tables, recover, replace, user_of};
 pub use store::SqliteStore;

@@ -17,6 +17,13 @@ struct Pool {
     idle: Mutex<Vec<Db>>,
 }
 
+/// Why there is no answer.
+pub(crate) struct Unread {
+    pub(crate) told: StoreError,
+    /// The writer should look what is damaged.
+    pub(crate) met_damage: bool,
+}
+
 impl Readers {
     pub(crate) fn new(path: PathBuf) -> Self {
         Self(Arc::new(Pool { path, idle: Mutex::new(Vec::new()) }))
@@ -26,10 +33,10 @@ impl Readers {
     pub(crate) async fn read<T: Send + 'static>(
         &self,
         question: impl FnOnce(&Db) -> DbResult<T> + Send + 'static,
-    ) -> Result<T, StoreError> {
+    ) -> Result<T, Unread> {
         let pool = Arc::clone(&self.0);
         let asked = tokio::task::spawn_blocking(move || pool.ask(question)).await;
-        asked.unwrap_or_else(|error| Err(StoreError::Failed(error.to_string())))
+        asked.unwrap_or_else(|error| Err(Unread { told: StoreError::Failed(error.to_string()), met_damage: false }))
     }
 
     /// Lets go of the file.
@@ -39,22 +46,29 @@ impl Readers {
 }
 
 impl Pool {
-    fn ask<T>(&self, question: impl FnOnce(&Db) -> DbResult<T>) -> Result<T, StoreError> {
-        self.answer(question).map_err(|error| error.told(&self.path))
+    fn ask<T>(&self, question: impl FnOnce(&Db) -> DbResult<T>) -> Result<T, Unread> {
+        self.answer(question).map_err(|error| {
+            let met_damage = error.is_damage();
+            Unread { told: error.told_of_open(&self.path), met_damage }
+        })
     }
 
     fn answer<T>(&self, question: impl FnOnce(&Db) -> DbResult<T>) -> DbResult<T> {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let mut db = match idle {
+        let mut db = match idle.filter(|db| db.is_current(&self.path)) {
             Some(db) => db,
             None => Db::open(&self.path, Access::Read)?,
         };
         db.refresh()?;
         db.connection.execute_batch("BEGIN")?;
         let answer = question(&db);
-        db.connection.execute_batch("COMMIT").map_err(DbError::from)?;
+        // What the question said counts, whatever the end of a transaction that only read.
+        let ended = db.connection.execute_batch("COMMIT").map_err(DbError::from);
+        if ended.is_err() {
+            return answer;
+        }
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        if idle.len() < KEPT {
+        if idle.len() < KEPT && db.is_current(&self.path) {
             idle.push(db);
         }
         answer

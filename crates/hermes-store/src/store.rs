@@ -1,8 +1,8 @@
 //! The session store in one SQLite file, shared by every program that opens it.
 
 use crate::db::{Access, Db};
-use crate::fault::DbResult;
-use crate::health::Health;
+use crate::fault::{DbError, DbResult};
+use crate::health::{Health, HealthReport};
 use crate::readers::Readers;
 use crate::search::Upkeep;
 use crate::writer::Writer;
@@ -21,6 +21,7 @@ struct Inner {
     writer: Writer,
     readers: Readers,
     upkeep: Upkeep,
+    health: Arc<Health>,
     clock: Arc<dyn Clock>,
 }
 
@@ -29,14 +30,15 @@ impl SqliteStore {
     pub async fn open(path: &Path, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
         let path = path.to_owned();
         let opened = tokio::task::spawn_blocking(move || {
-            let health = Arc::new(Health::default());
-            let db = Db::open(&path, Access::Write).map_err(|error| error.told(&path))?;
-            let writer = Writer::start(db, &path, health).map_err(|error| error.told(&path))?;
-            Ok((path, writer))
+            let health = Arc::new(Health::new(&path));
+            let db = open_file(&path, &health)?;
+            let writer = Writer::start(db, &path, Arc::clone(&health)).map_err(|error| error.told(&path))?;
+            Ok((path, writer, health))
         });
-        let (path, writer) = opened.await.unwrap_or_else(|error| Err(StoreError::Failed(error.to_string())))?;
+        let (path, writer, health) = opened.await.unwrap_or_else(|error| Err(StoreError::Failed(error.to_string())))?;
         let readers = Readers::new(path.clone());
-        Ok(Self(Arc::new(Inner { path, writer, readers, upkeep: Upkeep::default(), clock })))
+        let upkeep = Upkeep::default();
+        Ok(Self(Arc::new(Inner { path, writer, readers, upkeep, health, clock })))
     }
 
     /// Writes down what is waiting, empties the log into the file and lets go of it.
@@ -48,6 +50,12 @@ impl SqliteStore {
 
     pub fn path(&self) -> &Path {
         &self.0.path
+    }
+
+    /// What is known about the state of the file.
+    pub fn health(&self) -> Kept<'_, HealthReport> {
+        let health = Arc::clone(&self.0.health);
+        self.read(move |db| health.report(db))
     }
 
     pub(crate) fn now(&self) -> Moment {
@@ -69,6 +77,28 @@ impl SqliteStore {
         &self,
         question: impl FnOnce(&Db) -> DbResult<T> + Send + 'static,
     ) -> Kept<'_, T> {
-        Box::pin(self.0.readers.read(question))
+        Box::pin(async move {
+            let answer = self.0.readers.read(question).await;
+            answer.map_err(|unread| {
+                if unread.met_damage {
+                    self.0.writer.examine();
+                }
+                unread.told
+            })
+        })
+    }
+}
+
+/// The file for writing, or `None` when it can only be read for now. Why that is so is told to those who write.
+fn open_file(path: &Path, health: &Health) -> Result<Option<Db>, StoreError> {
+    let opened = health.permit().map_err(DbError::from).and_then(|()| Db::open(path, Access::Write));
+    let refused = match opened {
+        Ok(db) => return Ok(Some(db)),
+        Err(error) => error.told(path),
+    };
+    health.hear(&refused);
+    match Db::open(path, Access::Read) {
+        Ok(_) => Ok(None),
+        Err(_) => Err(refused),
     }
 }

@@ -3,6 +3,9 @@
 
 mod lineage;
 mod removal;
+mod backup;
+mod health;
+mod recover;
 mod round_trip;
 mod sessions;
 mod search;
