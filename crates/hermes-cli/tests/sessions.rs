@@ -115,6 +115,38 @@ async fn what_the_python_program_left_is_listed_and_read() {
 }
 
 #[tokio::test]
+async fn what_was_said_is_found_again() {
+    let mut story = Story::after_python();
+    story.run(&["search", "quokka"], 0).await;
+    story.run(&["search", "数据库"], 0).await;
+    story.run(&["search", "ข้อมูล", "--role", "user"], 0).await;
+    story.run(&["search", "echidna", "OR", "quokka", "--sort", "oldest", "--limit", "2", "--offset", "1"], 0).await;
+    story.run(&["search", "quok", "--exclude-source", "telegram", "--since", "2025-10-09"], 0).await;
+    story.run(&["search", "wallaby", "--session", "cron", "--role", "assistant"], 0).await;
+    story.run(&["search", "quokka", "--until", "2025-10-09"], 0).await;
+    story.run(&["search", "quokka", "--offset", "20"], 0).await;
+    story.run(&["search", "axolotl"], 0).await;
+    story.run(&["search", "\"", "(((", "*"], 0).await;
+    story.run(&["search", "quokka", "--since", "never"], 2).await;
+    story.run(&["search", "quokka", "--session", "no such session"], 1).await;
+    let found = story.json(&["search", "platypus", "--role", "assistant", "--json"]).await;
+    let text = serde_json::to_string_pretty(&found).expect("JSON");
+    story.told.push_str(&format!("$ hermes sessions search platypus --role assistant --json\n{text}\n"));
+    story.end("search");
+}
+
+#[tokio::test]
+async fn matches_are_coloured_on_a_terminal() {
+    let Story { world, .. } = Story::after_python();
+    let story = Story::new(world.env("TERM", "xterm"));
+    let seen = story.on_terminal(80, "search quokka --role user").await.expect_code(0).stdout;
+    assert!(seen.contains("Please list the \u{1b}[1;33mquokka\u{1b}[0m files"), "{seen:?}");
+    let Story { world, .. } = story;
+    let seen = Story::new(world.env("NO_COLOR", "1")).on_terminal(80, "search quokka --role user").await.stdout;
+    assert!(seen.contains("Please list the >>>quokka<<< files") && !seen.contains('\u{1b}'), "{seen:?}");
+}
+
+#[tokio::test]
 async fn titles_change_and_conversations_go_when_somebody_agrees() {
     let mut story = Story::after_python();
     story.run(&["rename", "20251009_0853", "Parser", "\u{1b}[31min", "production"], 0).await;
@@ -251,6 +283,28 @@ async fn everything_is_exported_to_a_file_only_its_owner_reads() {
     let nowhere = story.world.run(HERMES, &["sessions", "export", "--all", "-o", "no/such/file"]).await.expect_code(1);
     assert!(nowhere.stderr.starts_with("no/such/file cannot be written: No such file"), "{}", nowhere.stderr);
     story.world.run(HERMES, &["sessions", "export"]).await.expect_code(2);
+}
+
+#[tokio::test]
+async fn secrets_can_be_covered_in_every_format() {
+    let world = World::new();
+    let past = Past::of(&world).await;
+    let call = ToolCall::new(CallId::new("c"), "http", r#"{"url": "http://x", "api_key": "sk-0123456789abcdef"}"#);
+    let said = Assistant { tool_calls: vec![call.clone()], ..Assistant::default() };
+    let messages = vec![
+        Message::user("my token: sk-0123456789abcdef please"),
+        Message::Assistant(said),
+        Message::tool(&call.id, "http", r#"{"output": "Authorization: Bearer sk-0123456789abcdef\nok"}"#),
+    ];
+    past.session("20200913_122640_000001", "cli", messages).await;
+    past.end().await;
+    for format in ["jsonl", "json", "md"] {
+        let words = ["sessions", "export", "2020", "--format", format];
+        let open = world.run(HERMES, &words).await.expect_code(0).stdout;
+        assert_eq!(open.matches("0123456789abcdef").count(), 3, "{open}");
+        let covered = world.run(HERMES, &[&words[..], &["--redact"]].concat()).await.expect_code(0).stdout;
+        assert_eq!((covered.matches("0123456789").count(), covered.matches("«redacted:").count()), (0, 3), "{covered}");
+    }
 }
 
 #[tokio::test]

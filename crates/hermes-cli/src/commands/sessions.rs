@@ -10,6 +10,7 @@ mod list;
 mod name;
 mod paper;
 mod prune;
+mod recover;
 mod search;
 mod show;
 mod stats;
@@ -43,6 +44,15 @@ pub struct SessionsArgs {
 
 #[derive(Debug, Subcommand)]
 pub enum SessionsCommand {
+    #[command(flatten)]
+    Whole(StoreCommand),
+    /// Save what can be read of a damaged file into a new one
+    Recover(recover::RecoverArgs),
+}
+
+/// The commands that need a store in order.
+#[derive(Debug, Subcommand)]
+pub enum StoreCommand {
     /// List conversations, the newest first (the default)
     #[command(alias = "ls")]
     List(list::ListArgs),
@@ -83,7 +93,11 @@ pub async fn run(args: SessionsArgs, profile: Option<&str>, console: &mut Consol
 }
 
 async fn in_home(args: SessionsArgs, home: &Home, console: &mut Console<'_>) -> Result<Exit, Trouble> {
-    let command = args.command.unwrap_or(SessionsCommand::List(list::ListArgs::default()));
+    let command = match args.command {
+        Some(SessionsCommand::Recover(args)) => return recover::run(args, home, console).await,
+        Some(SessionsCommand::Whole(command)) => command,
+        None => StoreCommand::List(list::ListArgs::default()),
+    };
     let Some(store) = memory::open_existing(home).await? else { return nothing_yet(&command, console) };
     let desk = Desk { store: &store, clock: Clock::of_process(), paper: Paper::of_process() };
     let outcome = act(command, &desk, console).await;
@@ -91,31 +105,28 @@ async fn in_home(args: SessionsArgs, home: &Home, console: &mut Console<'_>) -> 
     outcome
 }
 
-async fn act(command: SessionsCommand, desk: &Desk<'_>, console: &mut Console<'_>) -> Result<Exit, Trouble> {
+async fn act(command: StoreCommand, desk: &Desk<'_>, console: &mut Console<'_>) -> Result<Exit, Trouble> {
     match command {
-        SessionsCommand::List(args) => list::run(args, desk, console).await,
-        SessionsCommand::Show(args) => show::run(args, desk, console).await,
-        SessionsCommand::Search(args) => search::run(args, desk, console).await,
-        SessionsCommand::Export(args) => export::run(args, desk, console).await,
-        SessionsCommand::Rename(args) => change::rename(args, desk, console).await,
-        SessionsCommand::Delete(args) => change::delete(args, desk, console).await,
-        SessionsCommand::Prune(args) => prune::run(args, desk, console).await,
-        SessionsCommand::Stats(args) => stats::run(args, desk, console).await,
-        SessionsCommand::Branch(args) => change::branch(args, desk, console).await,
-        SessionsCommand::Lineage(args) => lineage::run(args, desk, console).await,
+        StoreCommand::List(args) => list::run(args, desk, console).await,
+        StoreCommand::Show(args) => show::run(args, desk, console).await,
+        StoreCommand::Search(args) => search::run(args, desk, console).await,
+        StoreCommand::Export(args) => export::run(args, desk, console).await,
+        StoreCommand::Rename(args) => change::rename(args, desk, console).await,
+        StoreCommand::Delete(args) => change::delete(args, desk, console).await,
+        StoreCommand::Prune(args) => prune::run(args, desk, console).await,
+        StoreCommand::Stats(args) => stats::run(args, desk, console).await,
+        StoreCommand::Branch(args) => change::branch(args, desk, console).await,
+        StoreCommand::Lineage(args) => lineage::run(args, desk, console).await,
     }
 }
 
 /// A home in which nothing was ever said. Looking around is fine there; a session to name or to export there is none.
-fn nothing_yet(command: &SessionsCommand, console: &mut Console<'_>) -> Result<Exit, Trouble> {
+fn nothing_yet(command: &StoreCommand, console: &mut Console<'_>) -> Result<Exit, Trouble> {
     let json = match command {
-        SessionsCommand::List(args) if args.json => Some("[]"),
-        SessionsCommand::Search(args) if args.json => Some(search::NOTHING),
-        SessionsCommand::Stats(args) if args.json => Some("null"),
-        SessionsCommand::List(_)
-        | SessionsCommand::Search(_)
-        | SessionsCommand::Stats(_)
-        | SessionsCommand::Prune(_) => None,
+        StoreCommand::List(args) if args.json => Some("[]"),
+        StoreCommand::Search(args) if args.json => Some(search::NOTHING),
+        StoreCommand::Stats(args) if args.json => Some("null"),
+        StoreCommand::List(_) | StoreCommand::Search(_) | StoreCommand::Stats(_) | StoreCommand::Prune(_) => None,
         _ => return Err(Trouble::Refused(NO_STORE.into())),
     };
     if let Some(json) = json {

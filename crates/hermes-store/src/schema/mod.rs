@@ -19,10 +19,10 @@ pub(crate) const FOUNDING: u32 = 6;
 /// The newest version of the other program that is known to be safe to write to.
 pub(crate) const NEWEST: u32 = 22;
 
-const TABLES: &str = include_str!("founding.sql");
+pub(crate) const TABLES: &str = include_str!("founding.sql");
 const TITLES: &str = include_str!("titles.sql");
 pub(crate) const INDEX: &str = include_str!("index.sql");
-const PRIVATE: &str = include_str!("private.sql");
+pub(crate) const PRIVATE: &str = include_str!("private.sql");
 /// Raised when a table is added to `private.sql`: files that have this many need no look at each of them.
 const PRIVATE_VERSION: i64 = 1;
 

@@ -239,6 +239,7 @@ struct Disk {
     _folder: tempfile::TempDir,
 }
 
+#[expect(clippy::print_stderr, reason = "whoever runs the tests should know what was not run")]
 impl Disk {
     fn of(size: &str) -> Option<Self> {
         let folder = tempfile::tempdir().expect("a folder");

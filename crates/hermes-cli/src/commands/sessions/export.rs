@@ -5,6 +5,7 @@
 
 mod markdown;
 pub(super) mod record;
+mod redact;
 mod sink;
 
 use super::paper::{json_line, json_pretty};
@@ -42,6 +43,9 @@ pub struct ExportArgs {
     pub lineage: bool,
     #[arg(long, value_enum, default_value_t = Format::Jsonl)]
     pub format: Format,
+    /// Cover what looks like a key, a token or a password; look at the result before you share it
+    #[arg(long)]
+    pub redact: bool,
     /// Where to; `-` is stdout
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     pub output: PathBuf,
@@ -74,7 +78,10 @@ pub(super) async fn run(args: ExportArgs, desk: &Desk<'_>, console: &mut Console
     let mut written = 0_u64;
     for id in &ids {
         // Another program may have deleted it meanwhile.
-        let Some(export) = desk.store.export(id).await? else { continue };
+        let Some(mut export) = desk.store.export(id).await? else { continue };
+        if args.redact {
+            export = redact::redacted(&export).map_err(|error| told(error.into()))?;
+        }
         write_one(&mut sink, args.format, &export, written, desk).map_err(told)?;
         written += 1;
     }

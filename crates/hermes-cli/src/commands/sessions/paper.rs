@@ -115,19 +115,23 @@ pub(super) fn one_line(text: &str) -> String {
 
 /// JSON on one line that is safe to print: what JSON itself leaves in, but a terminal would obey, is escaped.
 pub(super) fn json_line(value: &impl Serialize) -> serde_json::Result<String> {
-    serde_json::to_string(value).map(|text| escaped(&text))
+    serde_json::to_string(value).map(escaped)
 }
 
 /// The same, indented.
 pub(super) fn json_pretty(value: &impl Serialize) -> serde_json::Result<String> {
-    serde_json::to_string_pretty(value).map(|text| escaped(&text))
+    serde_json::to_string_pretty(value).map(escaped)
 }
 
-fn escaped(json: &str) -> String {
+fn escaped(json: String) -> String {
+    // Between the values stand only line breaks; everywhere else these are inside of strings.
+    let acts = |c: char| c != '\n' && (c.is_control() || turns_direction(c));
+    if !json.contains(acts) {
+        return json;
+    }
     let mut out = String::with_capacity(json.len());
     for c in json.chars() {
-        // Between the values stand only line breaks; everywhere else these are inside of strings.
-        if c != '\n' && (c.is_control() || turns_direction(c)) {
+        if acts(c) {
             // A string takes whatever is written to it.
             let _ = write!(out, "\\u{:04x}", u32::from(c));
         } else {

@@ -6,6 +6,7 @@
 use super::paper::{Ink, Paper, cut, one_line};
 use super::when::Clock;
 use super::{Console, Desk, Exit, Trouble};
+use crate::output::wrap;
 use clap::{Args, ValueEnum};
 use hermes_types::{Found, Hit, Manner, Role, SearchOrder, SearchQuery, SessionId};
 
@@ -71,13 +72,17 @@ pub enum Order {
 }
 
 pub(super) async fn run(args: SearchArgs, desk: &Desk<'_>, console: &mut Console<'_>) -> Result<Exit, Trouble> {
-    let query = query(&args, desk).await?;
-    let found = desk.store.search(query).await?;
+    let mut query = query(&args, desk).await?;
     if args.json {
-        return desk.print_json(&found, console);
+        return desk.print_json(&desk.store.search(query).await?, console);
     }
+    // One more than is shown tells whether there are more.
+    query.limit = query.limit.saturating_add(1);
+    let mut found = desk.store.search(query).await?;
+    let rest = found.hits.len() > args.limit;
+    found.hits.truncate(args.limit);
     write!(console.out, "{}", draw(&found.hits, desk.paper, &desk.clock))?;
-    for remark in remarks(&args, &found) {
+    for remark in remarks(&args, &found, rest) {
         writeln!(console.err, "{remark}")?;
     }
     Ok(Exit::Done)
@@ -112,10 +117,10 @@ async fn query(args: &SearchArgs, desk: &Desk<'_>) -> Result<SearchQuery, Troubl
     })
 }
 
-/// What has to be known about the hits besides them.
-fn remarks(args: &SearchArgs, found: &Found) -> Vec<String> {
+/// What has to be known about the hits besides them; `rest` when others follow.
+fn remarks(args: &SearchArgs, found: &Found, rest: bool) -> Vec<String> {
     let mut remarks = Vec::new();
-    if found.hits.is_empty() {
+    if found.hits.is_empty() && !rest {
         let words = one_line(&args.query.join(" "));
         remarks.push(match args.offset {
             0 => format!("Nothing was found for: {words}"),
@@ -130,7 +135,7 @@ fn remarks(args: &SearchArgs, found: &Found) -> Vec<String> {
             "The words are common: only the newest {ranked} matches were ranked. More words, --since and --until look further back."
         ));
     }
-    if args.limit > 0 && found.hits.len() == args.limit {
+    if rest {
         let next = args.offset.saturating_add(args.limit);
         remarks.push(format!("`--offset {next}` shows what follows."));
     }
@@ -189,7 +194,9 @@ fn drawn_hit(hit: &Hit, paper: Paper, clock: &Clock) -> Vec<String> {
     let mark = paper.ink(Ink::Dim, &format!("#{} {}", hit.id, clock.stamp(hit.at)));
     let mut lines = vec![format!("  {who} {mark}")];
     lines.extend(context(before));
-    lines.push(format!("    {}", highlighted(&one_line(&hit.snippet), paper)));
+    let snippet = one_line(&hit.snippet);
+    let snippet = paper.width.map_or_else(|| snippet.clone(), |_| wrap::fill(&snippet, room));
+    lines.push(format!("    {}", highlighted(&snippet.replace('\n', "\n    "), paper)));
     lines.extend(context(after));
     lines
 }
