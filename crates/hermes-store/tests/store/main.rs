@@ -3,7 +3,6 @@
 
 mod backup;
 mod health;
-mod health;
 mod insights;
 mod ledger;
 mod lineage;
