@@ -261,6 +261,9 @@ async fn what_only_the_log_knows_comes_back_too_and_what_was_deleted_does_not() 
     let into = folder.path().join("new.db");
     let recovered = recover(&path, &into).expect("recovered");
     assert_eq!((recovered.sessions, recovered.messages, recovered.lost), (2, 300, Lost::Exactly(0)));
+    let store = open(&into).await;
+    store.append(&id, vec![say("and on".into())]).await.expect("a recovered file can be written");
+    store.close().await;
 
     stage.store.close().await;
     let mut bytes = fs::read(&stage.path).expect("the file");
