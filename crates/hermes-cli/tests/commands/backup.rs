@@ -144,8 +144,11 @@ async fn a_file_in_a_folder_of_its_own_becomes_a_new_home() {
     assert_eq!(found, BTreeMap::from(expected));
 }
 
+/// A name, a text and a mode.
+type Entry<'a> = (&'a str, &'a str, u32);
+
 /// A zip file with these entries; a mode with the bits of a link makes one.
-fn pack(world: &World, entries: &[(&str, &str, u32)]) -> String {
+fn pack(world: &World, entries: &[Entry<'_>]) -> String {
     let path = world.home().join("made.zip");
     let mut zip = ZipWriter::new(fs::File::create(&path).expect("a file"));
     for (name, text, mode) in entries {
@@ -167,7 +170,7 @@ async fn files_that_are_no_backup_are_refused_and_change_nothing() {
     let before = files(&world.hermes_home());
     let config = ("config.yaml", "evil: 1\n", 0o600);
     let bomb = "0".repeat(300 << 20);
-    let cases: [(&[(&str, &str, u32)], &str); 7] = [
+    let cases: [(&[Entry<'_>], &str); 7] = [
         (&[config, ("../outside", "x", 0o600)], "leads out of the home"),
         (&[config, ("/tmp/hermes-outside", "x", 0o600)], "leads out of the home"),
         (&[config, ("a\\..\\..\\b", "x", 0o600)], "leads out of the home"),
@@ -249,6 +252,7 @@ async fn damaged_sessions_are_recovered_and_the_damaged_file_is_kept() {
 
     let refused = world.run(HERMES, &["sessions", "recover"]).await.expect_code(1);
     assert!(refused.stderr.contains("`hermes sessions recover -y`"), "{}", refused.stderr);
+    assert_eq!(fs::read(&path).expect("the file").len(), bytes.len(), "nothing was changed");
     let ran = world.run(HERMES, &["sessions", "recover", "-y"]).await.expect_code(0);
     assert!(ran.stderr.contains("is damaged") && ran.stderr.contains("messages are lost"), "{}", ran.stderr);
     assert_eq!(ran.stdout.trim_end(), path.display().to_string());

@@ -5,5 +5,6 @@ mod arguments;
 mod auth;
 mod decoders;
 mod fault;
+mod recover;
 mod settings;
 mod sse;

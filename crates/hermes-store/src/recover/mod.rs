@@ -124,14 +124,15 @@ pub fn replace(path: &Path, recovered: &Path, kept_as: &Path) -> Result<PathBuf,
     if user_of(path).is_some() {
         return Err(StoreError::Busy { place: path.display().to_string() });
     }
-    let move_beside = |addition: &str| match std::fs::rename(beside(path, addition), beside(kept_as, addition)) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    };
+    let (log, kept_log) = (beside(path, "-wal"), beside(kept_as, "-wal"));
     // The damaged file keeps a second name before the new one takes the first: there is a file at every moment. Its log
     // goes before that: beside the new file it would be taken for a log of it.
     std::fs::hard_link(path, kept_as).or_else(|_| std::fs::copy(path, kept_as).map(drop)).map_err(failed(kept_as))?;
-    move_beside("-wal").map_err(failed(kept_as))?;
+    match std::fs::metadata(&log) {
+        Ok(there) if there.len() > 0 => std::fs::rename(&log, &kept_log).map_err(failed(&kept_log))?,
+        Ok(_) => std::fs::remove_file(&log).map_err(failed(&log))?,
+        Err(_) => {}
+    }
     let _ = std::fs::remove_file(beside(path, "-shm"));
     std::fs::rename(recovered, path).map_err(failed(path))?;
     if let Some(folder) = path.parent().and_then(|folder| std::fs::File::open(folder).ok()) {
@@ -213,7 +214,7 @@ impl<'a> Recovery<'a> {
             _ => Trust::Plausible,
         };
         let mut worst = if trust == Trust::All { Reading::Whole } else { Reading::WithHoles };
-        let tables: Vec<&Entry> = self.entries.iter().filter(|entry| entry.is_plain_table()).collect();
+        let tables: Vec<&Entry> = self.entries.iter().filter(|entry| entry.has_rows_to_keep()).collect();
         if !["messages", "sessions"].iter().all(|name| tables.iter().any(|entry| entry.name == *name)) {
             worst = Reading::WithHoles;
         }
@@ -293,6 +294,7 @@ fn settle(made: &Path) -> DbResult<(u64, u64)> {
     for id in ids {
         crate::transcript::recount(&db, &SessionId::new(id))?;
     }
+    crate::search::grams::reset(&db)?;
     db.connection.execute_batch("COMMIT")?;
     let check: String = db.connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
     if check != "ok" {
@@ -300,6 +302,7 @@ fn settle(made: &Path) -> DbResult<(u64, u64)> {
     }
     let count = |table: &str| db.connection.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0));
     let counts = (count("sessions")?, count("messages")?);
-    db.connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)")?;
+    // One file, without a log that could be left behind when it is moved.
+    db.connection.pragma_update_and_check(None, "journal_mode", "delete", |_| Ok(()))?;
     Ok(counts)
 }

@@ -6,7 +6,7 @@ use crate::fault::DbResult;
 use rusqlite::{Connection, Statement};
 
 /// Reading around holes is given up after this many tries; loose pages are the better way then.
-const MOST_PROBES: u32 = 2_000;
+const MOST_PROBES: u32 = 400;
 
 /// How a table was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

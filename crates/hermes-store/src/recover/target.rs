@@ -39,13 +39,17 @@ impl Entry {
         self.sql.trim_start().to_ascii_uppercase().starts_with("CREATE VIRTUAL")
     }
 
-    /// A table whose rows are worth copying. Those behind an index are made anew with it.
+    /// A table of its own. Those behind an index are made anew with it.
     pub(super) fn is_plain_table(&self) -> bool {
         self.kind == "table"
             && !self.is_virtual()
             && !index::is_index_table(&self.name)
             && !self.name.starts_with("sqlite_")
-            && !NOT_TAKEN.contains(&self.name.as_str())
+    }
+
+    /// Whether the rows of this table go along.
+    pub(super) fn has_rows_to_keep(&self) -> bool {
+        self.is_plain_table() && !NOT_TAKEN.contains(&self.name.as_str())
     }
 
     /// The gram index is made by us when it is missing.
@@ -146,6 +150,10 @@ impl Target {
             if let Err(error) = self.connection.execute_batch(&entry.sql) {
                 tracing::warn!("{} could not be made anew: {error}", entry.name);
             }
+        }
+        if schema::table_exists(&self.connection, "hermes_meta")? {
+            // Tables of ours whose names were destroyed are made again.
+            self.connection.execute_batch("DELETE FROM hermes_meta WHERE key = 'private_version'")?;
         }
         self.connection.execute_batch("COMMIT")?;
         schema::prepare(&mut self.connection)?;

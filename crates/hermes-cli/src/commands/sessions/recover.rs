@@ -62,25 +62,26 @@ pub(in crate::commands) async fn run(
 
 /// Makes the new file beside the damaged one and changes their places.
 async fn swap(path: &Path, yes: bool, console: &mut Console<'_>) -> Result<Exit, Trouble> {
+    let person = Person::present();
+    if !yes && person.is_none() {
+        return Err(Trouble::Refused(
+            "Nothing was changed. `hermes sessions recover -y` puts a new file in its place and keeps this one;\n\
+             `--into FILE` only writes a new file."
+                .into(),
+        ));
+    }
     let time = jiff::Zoned::now().strftime("%Y%m%d_%H%M%S").to_string();
     let beside = |addition: &str| path.with_file_name(format!("state.db.{addition}-{time}"));
     let (made, kept_as) = (beside("recovered"), beside("damaged"));
-    let recovered = hermes_store::recover(path, &made)?;
-    tell(&recovered, &made, console)?;
-    if !yes {
-        let next = format!("The new file is {}; {} was left as it is.", made.display(), path.display());
-        let Some(person) = Person::present() else {
-            return Err(Trouble::Refused(format!(
-                "{next}\n`hermes sessions recover -y` puts a new file in its place."
-            )));
-        };
-        if person.line("Put the new file in its place? (yes/no)", "", "yes").await? != "yes" {
-            return Err(Trouble::Refused(next));
-        }
+    tell(&hermes_store::recover(path, &made)?, &made, console)?;
+    if let (false, Some(person)) = (yes, person)
+        && person.line("Put the new file in the place of the old one? (yes/no)", "", "yes").await? != "yes"
+    {
+        return Err(Trouble::Refused(format!("{} stays as it is; the new file is beside it.", path.display())));
     }
     let kept = hermes_store::replace(path, &made, &kept_as)?;
     writeln!(console.out, "{}", path.display())?;
-    writeln!(console.err, "It may be written again. The damaged file is kept as {}.", kept.display())?;
+    writeln!(console.err, "It may be written again. The old file is kept as {}.", kept.display())?;
     Ok(Exit::Done)
 }
 
