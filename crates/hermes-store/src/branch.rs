@@ -13,7 +13,7 @@ pub(crate) fn branch(db: &Db, from: &SessionId, new: NewSession, upto: Option<Me
         return Err(StoreError::Circle(new.id).into());
     }
     let source = session::get(db, from)?.ok_or_else(|| StoreError::NoSession(from.to_string()))?;
-    if session::exists(db, &new.id)? {
+    if session::is_known(db, &new.id)? {
         return Err(StoreError::Exists(new.id).into());
     }
     let messages = live_messages(db, from, upto)?;

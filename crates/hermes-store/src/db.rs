@@ -2,23 +2,23 @@
 
 use crate::fault::DbResult;
 use crate::health::marker::beside;
+use crate::patience::Patience;
 use crate::schema::{self, Shape};
 use rusqlite::{Connection, OpenFlags};
 use std::path::Path;
-use std::time::Duration;
+
+/// A log that once grew beyond this is cut when it begins anew.
+const LARGEST_LOG: i64 = 16 << 20;
 
 /// Which file this is, whatever its name: another one may take its place.
 type Identity = Option<(u64, u64)>;
-
-/// SQLite itself waits this long for a lock before the application takes over.
-const BUSY: Duration = Duration::from_secs(1);
 
 /// A connection and what the file behind it looks like.
 pub(crate) struct Db {
     pub(crate) connection: Connection,
     pub(crate) shape: Shape,
-    /// Changes when any program changes the tables.
-    cookie: i64,
+    /// Changes when any program changes the tables; `None` when the views may not be those of `shape`.
+    cookie: Option<i64>,
     identity: Identity,
     /// Opened without locks, so what it knows about the file holds for one question.
     frozen: bool,
@@ -33,29 +33,33 @@ pub(crate) enum Access {
 
 impl Db {
     /// Opens a file and, with write access, brings it to a form we can work with.
-    pub(crate) fn open(path: &Path, access: Access) -> DbResult<Self> {
-        match Self::open_as(path, access, false) {
+    ///
+    /// Whoever opens a file waits for the others as whoever writes does: they may be creating it.
+    pub(crate) fn open(path: &Path, access: Access, patience: &Patience) -> DbResult<Self> {
+        match patience.with(|| Self::open_as(path, access, false, patience)) {
             // In a folder that cannot be written a log cannot be shared; without a log there is nothing to share.
             Err(error) if access == Access::Read && error.is_closed_door() && has_no_log(path) => {
-                Self::open_as(path, access, true)
+                Self::open_as(path, access, true, patience)
             }
             opened => opened,
         }
     }
 
-    fn open_as(path: &Path, access: Access, frozen: bool) -> DbResult<Self> {
+    fn open_as(path: &Path, access: Access, frozen: bool, patience: &Patience) -> DbResult<Self> {
         let mut connection = connect(path, access, frozen)?;
+        patience.prepare(&connection)?;
         let identity = identity(path);
         if access == Access::Write {
             schema::refuse_newer(&connection, path)?;
             enter_wal(&connection)?;
             connection.pragma_update(None, "synchronous", "NORMAL")?;
             connection.pragma_update(None, "foreign_keys", true)?;
-            // The housekeeper does it, beside the writer instead of inside its transactions.
-            connection.pragma_update(None, "wal_autocheckpoint", 0)?;
+            connection.pragma_update(None, "journal_size_limit", LARGEST_LOG)?;
             schema::prepare(&mut connection)?;
         }
-        let (shape, cookie) = (Shape::read(&connection)?, cookie(&connection)?);
+        // Read before the shape: a change between the two is noticed by the next look.
+        let cookie = Some(cookie(&connection)?);
+        let shape = Shape::read(&connection)?;
         shape.dress(&connection)?;
         if access == Access::Read {
             connection.pragma_update(None, "query_only", true)?;
@@ -68,19 +72,29 @@ impl Db {
         !self.frozen && self.identity == identity(path)
     }
 
-    /// Looks again when another program changed the tables since.
+    /// Looks again when another program changed the tables since. Belongs at the beginning of a transaction: only inside
+    /// of one is the answer still true when it is used.
     pub(crate) fn refresh(&mut self) -> DbResult<()> {
-        let now = cookie(&self.connection)?;
+        let now = Some(cookie(&self.connection)?);
         if now == self.cookie {
             return Ok(());
         }
+        self.cookie = None;
         let read_only: bool = self.connection.pragma_query_value(None, "query_only", |row| row.get(0))?;
         self.connection.pragma_update(None, "query_only", false)?;
         self.shape = Shape::read(&self.connection)?;
         self.shape.dress(&self.connection)?;
         self.connection.pragma_update(None, "query_only", read_only)?;
-        self.cookie = cookie(&self.connection)?;
+        self.cookie = now;
         Ok(())
+    }
+
+    /// Takes a transaction back, where SQLite has not done so itself. Views made in it go with it.
+    pub(crate) fn roll_back(&mut self) {
+        if !self.connection.is_autocommit() {
+            let _ = self.connection.execute_batch("ROLLBACK");
+        }
+        self.cookie = None;
     }
 }
 
@@ -95,7 +109,6 @@ fn connect(path: &Path, access: Access, frozen: bool) -> DbResult<Connection> {
     } else {
         Connection::open_with_flags(path, flags)?
     };
-    connection.busy_timeout(BUSY)?;
     connection.set_prepared_statement_cache_capacity(64);
     Ok(connection)
 }

@@ -1,7 +1,8 @@
 //! Readers beside the writer: connections that are opened when they are needed and kept for the next question.
 
 use crate::db::{Access, Db};
-use crate::fault::{DbError, DbResult};
+use crate::fault::DbResult;
+use crate::patience::Patience;
 use hermes_core::store::StoreError;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,7 +15,9 @@ pub(crate) struct Readers(Arc<Pool>);
 
 struct Pool {
     path: PathBuf,
-    idle: Mutex<Vec<Db>>,
+    patience: Patience,
+    /// `None` after the end.
+    idle: Mutex<Option<Vec<Db>>>,
 }
 
 /// Why there is no answer.
@@ -25,8 +28,8 @@ pub(crate) struct Unread {
 }
 
 impl Readers {
-    pub(crate) fn new(path: PathBuf) -> Self {
-        Self(Arc::new(Pool { path, idle: Mutex::new(Vec::new()) }))
+    pub(crate) fn new(path: PathBuf, patience: Patience) -> Self {
+        Self(Arc::new(Pool { path, patience, idle: Mutex::new(Some(Vec::new())) }))
     }
 
     /// Runs `question` on a thread that may block, in one snapshot of the file.
@@ -39,9 +42,9 @@ impl Readers {
         asked.unwrap_or_else(|error| Err(Unread { told: StoreError::Failed(error.to_string()), met_damage: false }))
     }
 
-    /// Lets go of the file.
+    /// Lets go of the file; questions that are being answered do so when they are.
     pub(crate) fn close(&self) {
-        self.0.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.0.idle.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 }
 
@@ -54,21 +57,23 @@ impl Pool {
     }
 
     fn answer<T>(&self, question: impl FnOnce(&Db) -> DbResult<T>) -> DbResult<T> {
-        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let idle = match &mut *self.idle.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some(idle) => idle.pop(),
+            None => return Err(StoreError::Closed.into()),
+        };
         let mut db = match idle.filter(|db| db.is_current(&self.path)) {
             Some(db) => db,
-            None => Db::open(&self.path, Access::Read)?,
+            None => Db::open(&self.path, Access::Read, &self.patience)?,
         };
-        db.refresh()?;
         db.connection.execute_batch("BEGIN")?;
+        db.refresh()?;
         let answer = question(&db);
-        // What the question said counts, whatever the end of a transaction that only read.
-        let ended = db.connection.execute_batch("COMMIT").map_err(DbError::from);
-        if ended.is_err() {
-            return answer;
-        }
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        if idle.len() < KEPT && db.is_current(&self.path) {
+        // A connection that cannot end its snapshot would hold it for ever; it is not kept.
+        if db.connection.execute_batch("COMMIT").is_ok()
+            && let Some(idle) = &mut *self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+            && idle.len() < KEPT
+            && db.is_current(&self.path)
+        {
             idle.push(db);
         }
         answer

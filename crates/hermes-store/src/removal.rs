@@ -13,7 +13,7 @@ const BESIDE: [&str; 3] = ["hermes_effects", "hermes_turns", "hermes_compression
 
 /// Removes a session with its sub-agents; `false` when there is none.
 pub(crate) fn delete(db: &Db, id: &SessionId) -> DbResult<bool> {
-    if !session::exists(db, id)? {
+    if !session::is_known(db, id)? {
         return Ok(false);
     }
     remove(db, &with_delegates(db, id)?)?;

@@ -17,7 +17,7 @@ const NAMED: usize = 5;
 
 pub(crate) fn resolve(db: &Db, name: &str) -> DbResult<SessionId> {
     let id = SessionId::new(name);
-    if session::exists(db, &id)? {
+    if session::is_known(db, &id)? {
         return Ok(id);
     }
     if let Some(id) = by_title(db, name)? {

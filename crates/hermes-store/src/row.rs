@@ -22,6 +22,8 @@ pub(crate) const COLUMNS: &str = "id, session_id, role, content, tool_call_id, t
     token_count, finish_reason, reasoning, reasoning_details, codex_reasoning_items, reasoning_content, \
     codex_message_items, sent, state, fields";
 
+/// The levels of JSON that are read.
+const DEEPEST: usize = 127;
 const JSON_MARK: &str = "\0json:";
 /// The keys of `hermes_message_extra.fields`.
 const EXTRA: &str = "extra";
@@ -106,7 +108,7 @@ fn take_apart(message: &Message) -> DbResult<Pieces<'_>> {
         }
     };
     if !extra.is_empty() {
-        fields.insert(EXTRA.into(), Value::Object(extra.clone()));
+        fields.insert(EXTRA.into(), one_level_down(extra)?);
     }
     Ok(Pieces { columns, fields })
 }
@@ -132,6 +134,7 @@ pub(crate) fn read(row: &Row<'_>) -> DbResult<Option<StoredMessage>> {
     let mut fields: Object = text_at(row, 17)?.and_then(|text| from_json(&text)).unwrap_or_default();
     let extra = match fields.remove(EXTRA) {
         Some(Value::Object(extra)) => extra,
+        Some(Value::String(text)) => from_json(&text).unwrap_or_default(),
         _ => Object::new(),
     };
     let content = text_at(row, 3)?.map(decode_content);
@@ -224,8 +227,41 @@ pub(crate) fn texts(db: &Db, sql: &str, values: &[&dyn ToSql]) -> DbResult<Vec<S
     Ok(texts)
 }
 
+/// JSON that can be read again: readers refuse what is nested too deeply, so it is refused here, before it is lost.
 pub(crate) fn to_json<T: Serialize + ?Sized>(value: &T) -> DbResult<String> {
-    Ok(serde_json::to_string(value).map_err(|error| StoreError::Failed(error.to_string()))?)
+    let text = serde_json::to_string(value).map_err(|error| StoreError::Failed(error.to_string()))?;
+    match depth(&text) {
+        0..=DEEPEST => Ok(text),
+        levels => {
+            Err(StoreError::Failed(format!("JSON of {levels} levels cannot be kept, only up to {DEEPEST}")).into())
+        }
+    }
+}
+
+/// An object inside of another one; as text where one level more would be too many.
+fn one_level_down(object: &Object) -> DbResult<Value> {
+    let text = to_json(object)?;
+    Ok(if depth(&text) < DEEPEST { Value::Object(object.clone()) } else { Value::String(text) })
+}
+
+/// How many lists and objects stand inside of each other.
+fn depth(json: &str) -> usize {
+    let (mut open, mut deepest, mut in_text, mut escaped) = (0_usize, 0, false, false);
+    for byte in json.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_text => escaped = true,
+            b'"' => in_text = !in_text,
+            _ if in_text => {}
+            b'[' | b'{' => {
+                open += 1;
+                deepest = deepest.max(open);
+            }
+            b']' | b'}' => open = open.saturating_sub(1),
+            _ => {}
+        }
+    }
+    deepest
 }
 
 /// JSON that another program broke is as good as none.

@@ -32,14 +32,14 @@ impl Sessions for SqliteStore {
                     "UPDATE sessions SET ended_at = ?2, end_reason = ?3 WHERE id = ?1 AND ended_at IS NULL",
                 )?
                 .execute((id.as_str(), now.seconds(), reason.as_str()))?;
-            if ended == 0 { require(db, &id).map(|()| false) } else { Ok(true) }
+            if ended == 0 { exists(db, &id).map(|()| false) } else { Ok(true) }
         })
     }
 
     fn reopen(&self, id: &SessionId) -> Kept<'_, ()> {
         let id = id.clone();
         self.write(move |db| {
-            require(db, &id)?;
+            exists(db, &id)?;
             db.connection
                 .prepare_cached("UPDATE sessions SET ended_at = NULL, end_reason = NULL WHERE id = ?1")?
                 .execute([id.as_str()])?;
@@ -60,7 +60,7 @@ impl Sessions for SqliteStore {
     fn tip(&self, id: &SessionId) -> Kept<'_, SessionId> {
         let id = id.clone();
         self.read(move |db| {
-            require(db, &id)?;
+            exists(db, &id)?;
             lineage::tip(db, &id)
         })
     }
@@ -167,7 +167,7 @@ fn check_parent(db: &Db, id: &SessionId, parent: &SessionId) -> DbResult<()> {
     if lineage::descends(db, parent, id)? {
         return Err(StoreError::Circle(id.clone()).into());
     }
-    require(db, parent)
+    exists(db, parent)
 }
 
 pub(crate) fn get(db: &Db, id: &SessionId) -> DbResult<Option<Session>> {
@@ -176,13 +176,13 @@ pub(crate) fn get(db: &Db, id: &SessionId) -> DbResult<Option<Session>> {
     rows.next()?.map(read).transpose()
 }
 
-pub(crate) fn exists(db: &Db, id: &SessionId) -> DbResult<bool> {
+pub(crate) fn is_known(db: &Db, id: &SessionId) -> DbResult<bool> {
     Ok(db.connection.prepare_cached("SELECT 1 FROM sessions WHERE id = ?1")?.exists([id.as_str()])?)
 }
 
 /// Refuses when there is no such session.
-pub(crate) fn require(db: &Db, id: &SessionId) -> DbResult<()> {
-    if exists(db, id)? { Ok(()) } else { Err(StoreError::NoSession(id.to_string()).into()) }
+pub(crate) fn exists(db: &Db, id: &SessionId) -> DbResult<()> {
+    if is_known(db, id)? { Ok(()) } else { Err(StoreError::NoSession(id.to_string()).into()) }
 }
 
 /// A row of `sessions` with whatever columns there are.

@@ -3,8 +3,9 @@
 use crate::db::{Access, Db};
 use crate::fault::{DbError, DbResult};
 use crate::health::{Health, HealthReport};
+use crate::patience::Patience;
 use crate::readers::Readers;
-use crate::search::Upkeep;
+use crate::search::{Upkeep, grams};
 use crate::writer::Writer;
 use hermes_core::clock::Clock;
 use hermes_core::store::{Kept, StoreError};
@@ -12,16 +13,20 @@ use hermes_types::Moment;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// As many messages are indexed at once; others may write in between.
+const BATCH: usize = 200;
+
 /// Sessions in one SQLite file. Cheap to clone; all clones share one writer. A process opens a file once.
 #[derive(Clone)]
 pub struct SqliteStore(Arc<Inner>);
 
 struct Inner {
     path: PathBuf,
-    writer: Writer,
+    /// Let go of before the writer: whoever leaves last removes the log, and readers may not.
     readers: Readers,
-    upkeep: Upkeep,
+    writer: Writer,
     health: Arc<Health>,
+    upkeep: Upkeep,
     clock: Arc<dyn Clock>,
 }
 
@@ -32,13 +37,13 @@ impl SqliteStore {
         let opened = tokio::task::spawn_blocking(move || {
             let health = Arc::new(Health::new(&path));
             let db = open_file(&path, &health)?;
-            let writer = Writer::start(db, &path, Arc::clone(&health)).map_err(|error| error.told(&path))?;
-            Ok((path, writer, health))
+            let writer = Writer::start(db, &path, Arc::clone(&health), Patience::default());
+            Ok((path.clone(), writer.map_err(|error| error.told(&path))?, health))
         });
         let (path, writer, health) = opened.await.unwrap_or_else(|error| Err(StoreError::Failed(error.to_string())))?;
-        let readers = Readers::new(path.clone());
+        let readers = Readers::new(path.clone(), Patience::default());
         let upkeep = Upkeep::default();
-        Ok(Self(Arc::new(Inner { path, writer, readers, upkeep, health, clock })))
+        Ok(Self(Arc::new(Inner { path, readers, writer, health, upkeep, clock })))
     }
 
     /// Writes down what is waiting, empties the log into the file and lets go of it.
@@ -46,6 +51,12 @@ impl SqliteStore {
         self.tidy_up().await;
         self.0.readers.close();
         self.0.writer.close().await;
+    }
+
+    /// Indexes every message that is still waiting for it. Searching finds them before, too, only slower.
+    pub async fn catch_up(&self) -> Result<(), StoreError> {
+        while self.write(|db| grams::catch_up(db, BATCH)).await? {}
+        Ok(())
     }
 
     pub fn path(&self) -> &Path {
@@ -91,13 +102,14 @@ impl SqliteStore {
 
 /// The file for writing, or `None` when it can only be read for now. Why that is so is told to those who write.
 fn open_file(path: &Path, health: &Health) -> Result<Option<Db>, StoreError> {
-    let opened = health.permit().map_err(DbError::from).and_then(|()| Db::open(path, Access::Write));
+    let opened =
+        health.permit().map_err(DbError::from).and_then(|()| Db::open(path, Access::Write, &Patience::default()));
     let refused = match opened {
         Ok(db) => return Ok(Some(db)),
         Err(error) => error.told(path),
     };
     health.hear(&refused);
-    match Db::open(path, Access::Read) {
+    match Db::open(path, Access::Read, &Patience::default()) {
         Ok(_) => Ok(None),
         Err(_) => Err(refused),
     }

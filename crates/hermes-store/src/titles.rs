@@ -11,7 +11,7 @@ use hermes_types::{SessionId, Title};
 
 /// Gives, changes or takes away a title; what was stored comes back.
 pub(crate) fn rename(db: &Db, id: &SessionId, title: &str) -> DbResult<Option<String>> {
-    session::require(db, id)?;
+    session::exists(db, id)?;
     let title = Title::parse(title).map_err(StoreError::from)?;
     if let Some(title) = &title {
         make_free(db, id, title)?;
@@ -23,7 +23,7 @@ pub(crate) fn rename(db: &Db, id: &SessionId, title: &str) -> DbResult<Option<St
 
 /// `false` when there is a title already, or nothing of the new one is left to show.
 pub(crate) fn rename_if_unnamed(db: &Db, id: &SessionId, title: &str) -> DbResult<bool> {
-    session::require(db, id)?;
+    session::exists(db, id)?;
     let unnamed = db
         .connection
         .prepare_cached("SELECT 1 FROM sessions WHERE id = ?1 AND coalesce(title, '') = ''")?

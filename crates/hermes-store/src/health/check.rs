@@ -4,6 +4,7 @@
 use super::index::{self, Verdict};
 use crate::db::{Access, Db};
 use crate::fault::DbResult;
+use crate::patience::Patience;
 use rusqlite::{Connection, InterruptHandle};
 use std::path::Path;
 use std::sync::Arc;
@@ -25,7 +26,7 @@ pub(crate) struct Check {
 impl Check {
     /// `done` hears the verdict, unless the check is stopped or cannot be made.
     pub(crate) fn start(path: &Path, done: impl FnOnce(Verdict) + Send + 'static) -> DbResult<Self> {
-        let db = Db::open(path, Access::Read)?;
+        let db = Db::open(path, Access::Read, &Patience::default())?;
         let stopped = Arc::new(AtomicBool::new(false));
         let interrupt = db.connection.get_interrupt_handle();
         let told_to_stop = Arc::clone(&stopped);

@@ -12,6 +12,7 @@ pub(crate) mod process;
 
 use crate::db::{Access, Db};
 use crate::fault::{DbError, DbResult};
+use crate::patience::Patience;
 use check::Check;
 use hermes_core::store::StoreError;
 use hermes_types::Moment;
@@ -333,7 +334,7 @@ fn in_transaction<T>(db: &Db, work: impl FnOnce(&Db) -> DbResult<T>) -> DbResult
 
 /// The processes that write to a file now; `None` when the file does not say.
 pub(crate) fn writers(path: &Path) -> Option<Vec<Process>> {
-    let db = Db::open(path, Access::Read).ok()?;
+    let db = Db::open(path, Access::Read, &Patience::default()).ok()?;
     let this = Process::this();
     let signed = signatures(&db).ok()?;
     Some(signed.into_iter().filter(|process| *process != this && process.is_alive()).collect())

@@ -16,6 +16,7 @@ use crate::db::{Access, Db};
 use crate::fault::{DbError, DbResult};
 use crate::health::index::Verdict;
 use crate::health::{check, marker, writers};
+use crate::patience::Patience;
 use copy::{Beginning, Pages};
 use hermes_core::store::StoreError;
 use hermes_types::SessionId;
@@ -53,7 +54,7 @@ pub enum Lost {
 
 /// What is wrong with a file; `None` when nothing is. Looks through all of it.
 pub fn diagnose(path: &Path) -> Result<Option<String>, StoreError> {
-    let looked = Db::open(path, Access::Read).and_then(|db| match check::quick_check(&db.connection, None) {
+    let looked = Db::open(path, Access::Read, &Patience::default()).and_then(|db| match check::quick_check(&db.connection, None) {
         Err(error) if error.is_damage() => Ok(check::diagnose(&db.connection)),
         verdict => verdict,
     });
@@ -68,7 +69,7 @@ pub fn diagnose(path: &Path) -> Result<Option<String>, StoreError> {
 
 /// The same about the tables alone: an index can be made anew at any time.
 pub fn diagnose_tables(path: &Path) -> Result<Option<String>, StoreError> {
-    match Db::open(path, Access::Read).map(|db| check::diagnose(&db.connection)) {
+    match Db::open(path, Access::Read, &Patience::default()).map(|db| check::diagnose(&db.connection)) {
         Ok(Verdict::Damage(line)) => Ok(Some(line)),
         Ok(_) => Ok(None),
         Err(error) => Err(error.told(path)),
@@ -281,7 +282,7 @@ fn lost(connection: &Connection, known: Option<HashSet<i64>>) -> DbResult<Lost> 
 
 /// Makes the counters true and looks through the new file: how many sessions and messages it has.
 fn settle(made: &Path) -> DbResult<(u64, u64)> {
-    let db = Db::open(made, Access::Write)?;
+    let db = Db::open(made, Access::Write, &Patience::default())?;
     db.connection.execute_batch("BEGIN IMMEDIATE")?;
     let ids = {
         let mut statement = db.connection.prepare("SELECT id FROM sessions")?;

@@ -5,6 +5,7 @@
 
 mod ladder;
 mod shape;
+pub(crate) mod states;
 
 pub(crate) use shape::{Index, Shape};
 

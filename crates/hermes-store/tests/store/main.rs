@@ -1,14 +1,17 @@
 //! The store through its public face, on every kind of file there is.
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::indexing_slicing, reason = "a test reports by panicking")]
 
+mod health;
+mod insights;
+mod ledger;
 mod lineage;
 mod removal;
 mod backup;
 mod health;
 mod recover;
 mod round_trip;
-mod sessions;
 mod search;
 mod search_index;
+mod sessions;
 mod stage;
 mod titles;
