@@ -4,8 +4,8 @@
 //! is the one the Python program uses: new files get the founding schema, files it raised are respected as they are, and
 //! what neither has a place for is in tables of our own that begin with `hermes_`.
 
-mod branch;
 mod backup;
+mod branch;
 mod db;
 mod facts;
 mod fault;
@@ -17,9 +17,9 @@ mod listing;
 mod outline;
 mod patience;
 mod readers;
+mod recover;
 mod removal;
 mod resolve;
-mod recover;
 mod row;
 mod schema;
 mod search;
@@ -30,8 +30,8 @@ mod transcript;
 mod turnstile;
 mod writer;
 
-pub use search::Query;
 pub use backup::backup;
 pub use health::HealthReport;
 pub use recover::{Lost, Recovered, absolve, diagnose, diagnose_tables, recover, replace, user_of};
+pub use search::Query;
 pub use store::SqliteStore;

@@ -6,8 +6,12 @@ use crate::patience::Patience;
 use hermes_core::store::StoreError;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::Semaphore;
 
-/// More than this many questions at once are rare; their connections are not kept.
+/// So many questions are answered at once, the others wait their turn: each needs a connection, and files a process may
+/// have open are few.
+const AT_ONCE: usize = 8;
+/// More than this many at once are rare; their connections are not kept.
 const KEPT: usize = 4;
 
 #[derive(Clone)]
@@ -15,6 +19,7 @@ pub(crate) struct Readers(Arc<Pool>);
 
 struct Pool {
     path: PathBuf,
+    turns: Arc<Semaphore>,
     patience: Patience,
     /// `None` after the end.
     idle: Mutex<Option<Vec<Db>>>,
@@ -29,7 +34,12 @@ pub(crate) struct Unread {
 
 impl Readers {
     pub(crate) fn new(path: PathBuf, patience: Patience) -> Self {
-        Self(Arc::new(Pool { path, patience, idle: Mutex::new(Some(Vec::new())) }))
+        Self(Arc::new(Pool {
+            path,
+            turns: Arc::new(Semaphore::new(AT_ONCE)),
+            patience,
+            idle: Mutex::new(Some(Vec::new())),
+        }))
     }
 
     /// Runs `question` on a thread that may block, in one snapshot of the file.
@@ -37,9 +47,17 @@ impl Readers {
         &self,
         question: impl FnOnce(&Db) -> DbResult<T> + Send + 'static,
     ) -> Result<T, Unread> {
+        let unread = |told| Unread { told, met_damage: false };
+        // Held by the work itself: it goes on when whoever asked has gone.
+        let turn = Arc::clone(&self.0.turns).acquire_owned().await.map_err(|_| unread(StoreError::Closed))?;
         let pool = Arc::clone(&self.0);
-        let asked = tokio::task::spawn_blocking(move || pool.ask(question)).await;
-        asked.unwrap_or_else(|error| Err(Unread { told: StoreError::Failed(error.to_string()), met_damage: false }))
+        let asked = tokio::task::spawn_blocking(move || {
+            let answer = pool.ask(question);
+            drop(turn);
+            answer
+        })
+        .await;
+        asked.unwrap_or_else(|error| Err(unread(StoreError::Failed(error.to_string()))))
     }
 
     /// Lets go of the file; questions that are being answered do so when they are.

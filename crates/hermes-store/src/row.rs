@@ -153,14 +153,13 @@ pub(crate) fn read(row: &Row<'_>) -> DbResult<Option<StoredMessage>> {
     Ok(Some(StoredMessage {
         id: MessageId(row.get(0)?),
         session_id: SessionId::new(text_at(row, 1)?.unwrap_or_default()),
-        // A time or a count that another program broke costs nobody the message.
-        at: Moment::from_seconds(row.get(7).unwrap_or_default()),
-        token_count: row.get(8).unwrap_or_default(),
+        at: Moment::from_seconds(number_at(row, 7)?.unwrap_or_default()),
+        token_count: whole_at(row, 8)?.and_then(|count| u64::try_from(count).ok()),
         sent: text_at(row, 15)?.map(decode_content),
-        state: match row.get(16)? {
-            0 => RowState::Live,
-            1 => RowState::Compacted,
-            _ => RowState::Undone,
+        state: match whole_at(row, 16)? {
+            Some(0) | None => RowState::Live,
+            Some(1) => RowState::Compacted,
+            Some(_) => RowState::Undone,
         },
         message,
     }))
@@ -213,6 +212,24 @@ pub(crate) fn text_at(row: &Row<'_>, column: usize) -> DbResult<Option<String>> 
         ValueRef::Integer(number) => Some(number.to_string()),
         ValueRef::Real(number) => Some(number.to_string()),
         ValueRef::Text(bytes) | ValueRef::Blob(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
+    })
+}
+
+/// A number in whatever form another program left it; one bad cell does not hide a conversation.
+fn number_at(row: &Row<'_>, column: usize) -> DbResult<Option<f64>> {
+    let number = match row.get_ref(column)? {
+        ValueRef::Null => None,
+        ValueRef::Integer(number) => Some(number as f64),
+        ValueRef::Real(number) => Some(number),
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => String::from_utf8_lossy(bytes).trim().parse().ok(),
+    };
+    Ok(number.filter(|number| number.is_finite()))
+}
+
+fn whole_at(row: &Row<'_>, column: usize) -> DbResult<Option<i64>> {
+    Ok(match row.get_ref(column)? {
+        ValueRef::Integer(number) => Some(number),
+        _ => None,
     })
 }
 

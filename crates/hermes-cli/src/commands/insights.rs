@@ -99,11 +99,14 @@ fn write_page(path: &Path, report: &Report, console: &mut Console<'_>) -> Result
     let path = std::path::absolute(path)?;
     let page = html::page(report);
     disk::replace(&path, page.as_bytes())?;
-    let (sessions, kilobytes) = (report.insights.sessions, page.len().div_ceil(1_000));
-    let sessions =
-        if sessions == 1 { "1 session".to_owned() } else { format!("{} sessions", table::grouped(sessions)) };
+    let (sessions, kilobytes) = (counted(report.insights.sessions, "session"), page.len().div_ceil(1_000));
     writeln!(console.out, "Wrote {} ({sessions}, {kilobytes} kB). Open it in a browser.", path.display())?;
     Ok(())
+}
+
+/// `1 day`, `2 days`.
+fn counted(count: u64, thing: &str) -> String {
+    format!("{} {thing}{}", table::grouped(count), if count == 1 { "" } else { "s" })
 }
 
 fn width() -> usize {
@@ -157,8 +160,7 @@ impl Report {
 
     fn period(&self) -> String {
         let (first, last) = (self.calendar.first, self.calendar.last);
-        let days =
-            if self.days == 1 { "1 day".to_owned() } else { format!("{} days", table::grouped(self.days.into())) };
+        let days = counted(self.days.into(), "day");
         let source = self.insights.source.as_ref().map(|source| format!(", only {source}")).unwrap_or_default();
         match (first == last, first.year() == last.year()) {
             (true, _) => format!("{}{source}", last.strftime("%a %-d %b %Y")),
@@ -195,14 +197,11 @@ impl Report {
                 (false, _) => notes.push("estimated".to_owned()),
             }
         }
-        let sessions = |count: u64| {
-            if count == 1 { "1 session".to_owned() } else { format!("{} sessions", table::grouped(count)) }
-        };
         if insights.sessions_included > 0 {
-            notes.push(format!("{} included in a subscription", sessions(insights.sessions_included)));
+            notes.push(format!("{} included in a subscription", counted(insights.sessions_included, "session")));
         }
         if insights.sessions_without_cost > 0 {
-            notes.push(format!("{} with an unknown price", sessions(insights.sessions_without_cost)));
+            notes.push(format!("{} with an unknown price", counted(insights.sessions_without_cost, "session")));
         }
         notes
     }

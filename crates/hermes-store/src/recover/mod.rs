@@ -54,9 +54,11 @@ pub enum Lost {
 
 /// What is wrong with a file; `None` when nothing is. Looks through all of it.
 pub fn diagnose(path: &Path) -> Result<Option<String>, StoreError> {
-    let looked = Db::open(path, Access::Read, &Patience::default()).and_then(|db| match check::quick_check(&db.connection, None) {
-        Err(error) if error.is_damage() => Ok(check::diagnose(&db.connection)),
-        verdict => verdict,
+    let looked = Db::open(path, Access::Read, &Patience::default()).and_then(|db| {
+        match check::quick_check(&db.connection, None) {
+            Err(error) if error.is_damage() => Ok(check::diagnose(&db.connection)),
+            verdict => verdict,
+        }
     });
     match looked {
         Ok(Verdict::Sound) => Ok(None),

@@ -2,6 +2,7 @@ use super::*;
 use crate::db::Access;
 use futures_util::future::join_all;
 use rusqlite::Connection;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
@@ -21,15 +22,14 @@ fn other(folder: &TempDir) -> Connection {
 
 fn note(key: &'static str) -> impl FnMut(&Db) -> DbResult<()> + Send {
     move |db| {
-        db.connection.execute("INSERT INTO hermes_meta(key, value) VALUES(?1, 1)", [key])?;
+        db.connection.execute("INSERT INTO hermes_meta(key, value) VALUES(?1, 'a note')", [key])?;
         Ok(())
     }
 }
 
 fn notes(folder: &TempDir) -> Vec<String> {
     let file = other(folder);
-    let mut select =
-        file.prepare("SELECT key FROM hermes_meta WHERE value = 1 AND key <> 'private_version'").expect("sql");
+    let mut select = file.prepare("SELECT key FROM hermes_meta WHERE value = 'a note'").expect("sql");
     select.query_map([], |row| row.get(0)).expect("rows").collect::<Result<_, _>>().expect("keys")
 }
 
@@ -78,6 +78,22 @@ async fn a_piece_that_loses_the_transaction_takes_nobody_with_it() {
 }
 
 #[tokio::test]
+async fn a_full_disk_fails_what_does_not_fit_and_nothing_else() {
+    let (folder, writer) = writer();
+    let small = |db: &Db| Ok(db.connection.execute_batch("PRAGMA max_page_count = 80")?);
+    writer.write(small).await.expect("a small disk");
+    let large = |db: &Db| {
+        note("half")(db)?;
+        db.connection.execute("INSERT INTO hermes_meta(key, value) VALUES('large', zeroblob(1000000))", [])?;
+        Ok(())
+    };
+    let results = together(&writer, vec![Box::new(note("before")), Box::new(large), Box::new(note("after"))]).await;
+    let place = folder.path().join("state.db").display().to_string();
+    assert_eq!(results, [Ok(()), Err(StoreError::Full { place }), Ok(())]);
+    assert_eq!(notes(&folder), ["after", "before"]);
+}
+
+#[tokio::test]
 async fn a_lock_that_stays_is_told_in_time_and_nothing_is_written() {
     let (folder, writer) = writer();
     let holder = other(&folder);
@@ -114,6 +130,34 @@ async fn views_that_went_with_a_transaction_are_made_again() {
             .query_row("SELECT reasoning_content FROM every_message", [], |row| row.get::<_, Option<String>>(0))?)
     });
     assert_eq!(seen.await, Ok(Some("new".into())));
+}
+
+#[tokio::test]
+async fn what_waits_together_is_committed_together() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("state.db");
+    let mut db = Db::open(&path, Access::Write, &Patience::default()).expect("a file");
+    let commits = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&commits);
+    let counted = move || {
+        count.fetch_add(1, Ordering::Relaxed);
+        false
+    };
+    db.connection.commit_hook(Some(counted)).expect("a hook");
+    let writer = Writer::start(Some(db), &path, Arc::new(Health::new(&path)), Patience::default()).expect("a writer");
+    let pieces = (0..3 * LARGEST_GROUP).map(|n| {
+        let key = format!("note {n}");
+        let work: Task = Box::new(move |db| {
+            db.connection.execute("INSERT INTO hermes_meta(key, value) VALUES(?1, 'a note')", [&key])?;
+            Ok(())
+        });
+        work
+    });
+    let results = together(&writer, pieces.collect()).await;
+    assert_eq!(results, vec![Ok(()); 3 * LARGEST_GROUP]);
+    // One for the piece that held the writer; it may have had company.
+    assert!((3..=4).contains(&commits.load(Ordering::Relaxed)), "{commits:?}");
+    assert_eq!(notes(&folder).len(), 3 * LARGEST_GROUP);
 }
 
 #[test]

@@ -3,8 +3,8 @@
 use crate::stage::open;
 use crate::worker::Job;
 use futures_util::future::join_all;
-use hermes_core::store::{Sessions, Transcript};
-use hermes_types::{Message, MessageId, NewMessage, NewSession, RowState, SessionId, Span};
+use hermes_core::store::{Search, Sessions, Transcript};
+use hermes_types::{Message, MessageId, NewMessage, NewSession, RowState, SearchQuery, SessionId, Span};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use rusqlite::Connection;
@@ -88,12 +88,9 @@ pub(crate) async fn read(path: &Path, session: &str, stop: &Path) {
         let now = store.conversation(&id, Span::Own).await.expect("read").len();
         assert!(now >= before, "{before} messages became {now}");
         before = now;
-        let words = Connection::open(path).expect("the file");
-        words.busy_timeout(Duration::from_secs(10)).expect("patience");
-        let found: usize = words
-            .query_row("SELECT count(*) FROM messages_fts WHERE messages_fts MATCH 'quokka'", [], |row| row.get(0))
-            .expect("a search");
-        assert!(found >= now, "{now} messages, {found} found");
+        let query = SearchQuery { session: Some(id.clone()), ..SearchQuery::new("quokka") };
+        let found = store.search(query).await.expect("a search");
+        assert!(now == 0 || !found.hits.is_empty(), "{now} messages, none is found");
     }
 }
 
@@ -164,10 +161,8 @@ impl Drop for Crowd {
 
 #[test]
 fn a_crowd_that_is_shot_at_loses_nothing() {
-    let number =
-        |name: &str, usual: u64| std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(usual);
-    let messages = number("HERMES_CROWD_MESSAGES", 2_000) as usize;
-    let seed = number("HERMES_CROWD_SEED", 7);
+    let messages = crate::number("HERMES_CROWD_MESSAGES", 2_000) as usize;
+    let seed = crate::number("HERMES_CROWD_SEED", 7);
     let folder = tempfile::tempdir().expect("a folder");
     let (path, stop) = (folder.path().join("state.db"), folder.path().join("stop"));
     let notes = |number: usize| folder.path().join(format!("notes-{number}"));
@@ -188,6 +183,22 @@ fn a_crowd_that_is_shot_at_loses_nothing() {
     let noted: Vec<_> = (0..WRITERS).flat_map(|number| acknowledged(&notes(number))).collect();
     assert!(noted.len() >= WRITERS * messages, "seed {seed}");
     assert_whole(&path, &noted, seed);
+}
+
+#[test]
+fn processes_that_find_no_file_make_one_together() {
+    for round in 0..8 {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("state.db");
+        let notes = |number: usize| folder.path().join(format!("notes-{number}"));
+        let write = |number| {
+            Job::Write(Writing { path: path.clone(), notes: notes(number), number, life: 0, messages: 1, seed: round })
+        };
+        let mut crowd = Crowd::start((0..6).map(write).collect());
+        (0..6).for_each(|writer| crowd.wait(writer));
+        let noted: Vec<_> = (0..6).flat_map(|number| acknowledged(&notes(number))).collect();
+        assert_whole(&path, &noted, round);
+    }
 }
 
 /// Everything noted is there, every operation is there entirely or not at all, and the counters are true.

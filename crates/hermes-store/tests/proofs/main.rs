@@ -13,3 +13,8 @@ mod queue;
 #[allow(dead_code, reason = "the stories of the other binary need more of it")]
 mod stage;
 mod worker;
+
+/// A number of a proof that can be set, to look further than the tests do.
+fn number(name: &str, usual: u64) -> u64 {
+    std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(usual)
+}

@@ -180,9 +180,9 @@ async fn open_anything(path: &Path) -> Result<SqliteStore, StoreError> {
 proptest! {
     #![proptest_config(config(60))]
 
-    /// A file that is no database, or is one no longer, is refused with a reason, or read as far as it goes.
+    /// A file that is no database is refused with a reason. One byte is an empty database to SQLite.
     #[test]
-    fn garbage_is_told_and_left_alone(garbage in vec(any::<u8>(), 1..3_000)) {
+    fn garbage_is_told_and_left_alone(garbage in vec(any::<u8>(), 2..3_000)) {
         runtime().block_on(async {
             let folder = tempfile::tempdir().expect("a folder");
             let path = folder.path().join("state.db");
@@ -220,6 +220,69 @@ proptest! {
                 assert!(!error.to_string().contains("panic"), "{error}");
             }
             store.close().await;
+        });
+    }
+}
+
+/// What any program may have put into a cell.
+fn cell() -> impl Strategy<Value = rusqlite::types::Value> {
+    use rusqlite::types::Value as Cell;
+    prop_oneof![
+        Just(Cell::Null),
+        any::<i64>().prop_map(Cell::Integer),
+        prop_oneof![any::<f64>(), Just(f64::INFINITY)].prop_map(Cell::Real),
+        text().prop_map(Cell::Text),
+        json().prop_map(|value| Cell::Text(value.to_string())),
+        vec(any::<u8>(), 0..12).prop_map(Cell::Blob),
+    ]
+}
+
+/// The columns another program fills; the role stays one of those there are.
+const CELLS: [&str; 12] = [
+    "content",
+    "tool_call_id",
+    "tool_calls",
+    "tool_name",
+    "timestamp",
+    "token_count",
+    "finish_reason",
+    "reasoning",
+    "reasoning_details",
+    "codex_reasoning_items",
+    "sent",
+    "fields",
+];
+
+proptest! {
+    #![proptest_config(config(60))]
+
+    #[test]
+    fn no_cell_hides_a_conversation(
+        rows in vec((prop_oneof![Just("system"), Just("user"), Just("assistant"), Just("tool")], vec(cell(), CELLS.len()), cell()), 1..8),
+    ) {
+        runtime().block_on(async {
+            let stage = Stage::of(Kind::New).await;
+            let id = stage.session("foreign").await;
+            let file = stage.look();
+            for (role, cells, state) in &rows {
+                file.execute("INSERT INTO messages(session_id, role, timestamp) VALUES('foreign', ?1, 0)", [role]).expect("a row");
+                let row = file.last_insert_rowid();
+                file.execute("INSERT INTO hermes_message_extra(message_id) VALUES(?1)", [row]).expect("a row");
+                for (column, cell) in CELLS.iter().zip(cells).chain([(&"state", state)]) {
+                    let (table, key) = match *column {
+                        "sent" | "fields" | "state" => ("hermes_message_extra", "message_id"),
+                        _ => ("messages", "id"),
+                    };
+                    // What the table itself refuses, nobody can have put there.
+                    let _ = file.execute(&format!("UPDATE {table} SET {column} = ?2 WHERE {key} = ?1"), (row, cell));
+                }
+            }
+            let stored = stage.store.messages(&id).await.expect("read");
+            assert_eq!(stored.len(), rows.len());
+            serde_json::to_string(&stored).expect("json");
+            stage.store.conversation(&id, Span::Own).await.expect("read");
+            stage.store.compact(&id, vec![Message::user("summary").into()]).await.expect("compacted");
+            assert_eq!(stage.store.clear(&id).await, Ok(rows.len() as u64 + 1));
         });
     }
 }

@@ -1,7 +1,7 @@
 //! Many tasks of one process at once.
 
 use crate::stage::{Kind, Stage, open};
-use hermes_core::store::{Sessions, Transcript};
+use hermes_core::store::{Sessions, StoreError, Transcript};
 use hermes_types::{Message, MessageId, NewMessage, SessionId, Span};
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -64,4 +64,60 @@ async fn a_store_that_is_dropped_has_written_what_it_was_given() {
     task.await.expect("dropped");
     let kept = stage.store.conversation(&id, Span::Own).await.expect("read");
     assert_eq!(kept, (0..500).map(|n| Message::user(n.to_string())).collect::<Vec<_>>());
+}
+
+/// The files beside the database: the log and its index.
+fn beside(stage: &Stage) -> Vec<String> {
+    let folder = stage.path.parent().expect("a folder").read_dir().expect("a folder");
+    let names = folder.map(|entry| entry.expect("a file").file_name().to_string_lossy().into_owned());
+    names.filter(|name| name.starts_with("state.db-")).collect()
+}
+
+#[tokio::test]
+async fn a_closed_store_has_let_go_and_says_so() {
+    let stage = Stage::of(Kind::New).await;
+    let id = stage.session("closed").await;
+    stage.store.append(&id, vec![say("kept".into())]).await.expect("kept");
+    assert_eq!(stage.store.conversation(&id, Span::Own).await.map(|said| said.len()), Ok(1));
+    stage.store.close().await;
+    assert_eq!(beside(&stage), Vec::<String>::new());
+    assert_eq!(stage.store.append(&id, vec![say("late".into())]).await, Err(StoreError::Closed));
+    assert_eq!(stage.store.messages(&id).await, Err(StoreError::Closed));
+    stage.store.close().await;
+    let again = open(&stage.path).await;
+    assert_eq!(again.conversation(&id, Span::Own).await, Ok(vec![Message::user("kept")]));
+    drop(again);
+    assert_eq!(beside(&stage), Vec::<String>::new(), "dropping lets go as well");
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_thousand_questions_at_once_need_few_files() {
+    let stage = Stage::of(Kind::New).await;
+    let id = stage.session("asked").await;
+    stage.store.append(&id, (0..50).map(|n| say(n.to_string())).collect()).await.expect("kept");
+    let files = || std::fs::read_dir("/proc/self/fd").expect("open files").count();
+    let before = files();
+    let questions = (0..1_000).map(|_| async {
+        let said = stage.store.conversation(&id, Span::Own).await.expect("read").len();
+        (said, files())
+    });
+    let answers = futures_util::future::join_all(questions).await;
+    assert!(answers.iter().all(|(said, _)| *said == 50));
+    let most = answers.iter().map(|(_, files)| *files).max().unwrap_or_default();
+    // Other stories of this binary open files meanwhile.
+    assert!(most < before + 80, "{before} files became {most}");
+}
+
+#[tokio::test]
+async fn the_log_stays_short_whatever_is_written() {
+    let stage = Stage::of(Kind::New).await;
+    let id = stage.session("long").await;
+    let (text, mut largest) = ("quokka ".repeat(150), 0);
+    for _ in 0..1_500 {
+        stage.store.append(&id, vec![say(text.clone())]).await.expect("kept");
+        let log = std::fs::metadata(stage.path.with_extension("db-wal")).expect("a log").len();
+        largest = largest.max(log);
+    }
+    assert!(largest < 16 << 20, "the log had {largest} bytes");
 }

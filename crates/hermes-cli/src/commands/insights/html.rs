@@ -49,22 +49,26 @@ fn body(page: &mut String, report: &Report) {
     let (insights, calendar) = (&report.insights, &report.calendar);
     numbers(page, report);
     let days = &calendar.days;
+    let per = match plot::together(days) {
+        1 => "per day".to_owned(),
+        several => format!("per {several} days"),
+    };
     let any = |layers: &[Layer]| days.iter().any(|day| layers.iter().any(|(_, _, measure)| measure(day) > 0.0));
     if any(&TOKENS) {
         let legend = TOKENS.iter().fold(String::new(), |mut legend, (class, name, _)| {
             let _ = write!(legend, "<span><i class=\"{class}\"></i>{name}</span>");
             legend
         });
-        let drawn = plot::columns(days, "Tokens per day", &TOKENS, plot::count, plot::short);
-        section(page, "Tokens per day", &format!("<p class=\"legend\">{legend}</p>{}", wide(&drawn)));
+        let drawn = plot::columns(days, "Tokens by day", &TOKENS, plot::count, plot::short);
+        section(page, &format!("Tokens {per}"), &format!("<p class=\"legend\">{legend}</p>{}", wide(&drawn)));
     }
     if any(&COST) {
-        let drawn = plot::columns(days, "Cost per day", &COST, plot::money, plot::dollars);
-        section(page, "Cost per day", &wide(&drawn));
+        let drawn = plot::columns(days, "Cost by day", &COST, plot::money, plot::dollars);
+        section(page, &format!("Cost {per}"), &wide(&drawn));
     }
     if any(&MESSAGES) {
-        let drawn = plot::columns(days, "Messages per day", &MESSAGES, plot::count, plot::short);
-        section(page, "Messages per day", &wide(&drawn));
+        let drawn = plot::columns(days, "Messages by day", &MESSAGES, plot::count, plot::short);
+        section(page, &format!("Messages {per}"), &wide(&drawn));
         section(
             page,
             "Messages by weekday and hour",
@@ -74,7 +78,7 @@ fn body(page: &mut String, report: &Report) {
     page.push_str("<div class=\"pair\">\n");
     models(page, report);
     shares(page, "Tools", &insights.tools);
-    page.push_str("</div>\n<div class=\"pair\">\n");
+    page.push_str("</div>\n<div class=\"trio\">\n");
     platforms(page, report);
     shares(page, "How turns ended", &insights.exit_reasons);
     shares(page, "How sessions ended", &insights.end_reasons);
@@ -88,7 +92,7 @@ fn section(page: &mut String, heading: &str, content: &str) {
 
 /// On a phone the plot is moved sideways rather than made too small to read.
 fn wide(svg: &str) -> String {
-    format!("<div class=\"wide\">{svg}</div>")
+    format!("<div class=\"wide\" tabindex=\"0\">{svg}</div>")
 }
 
 fn numbers(page: &mut String, report: &Report) {

@@ -4,6 +4,7 @@
 //! which browsers show on hovering and read aloud.
 
 use super::calendar::Day;
+use super::terminal::date_spelling;
 use crate::commands::table::grouped;
 use hermes_types::Usd;
 use std::fmt::Write as _;
@@ -14,24 +15,24 @@ const LEFT: f64 = 56.0;
 const TOP: f64 = 12.0;
 const BOTTOM: f64 = 28.0;
 /// Dates below the days stand at least this far apart.
-const DATE_WIDTH: f64 = 64.0;
+const DATE_WIDTH: f64 = 80.0;
+/// More days than this share columns.
+const MOST_COLUMNS: usize = 184;
 const WIDEST_COLUMN: f64 = 36.0;
 const WEEKDAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
+
+/// How a number is put into words.
+pub(super) type Spell = fn(f64) -> String;
 
 /// One layer of stacked columns: its class, its name and its height for a day.
 pub(super) type Layer = (&'static str, &'static str, fn(&Day) -> f64);
 
-/// Columns for days, their layers stacked from the ground up.
-pub(super) fn columns(
-    days: &[Day],
-    label: &str,
-    layers: &[Layer],
-    spell: fn(f64) -> String,
-    tick: fn(f64) -> String,
-) -> String {
-    let sum = |day: &Day| layers.iter().map(|(_, _, measure)| measure(day)).sum::<f64>();
-    let top = ceiling(days.iter().map(sum).fold(0.0, f64::max));
-    let step = (WIDTH - LEFT) / days.len().max(1) as f64;
+/// Columns for days, their layers stacked from the ground up. Days that [`together`] puts together share a column.
+pub(super) fn columns(days: &[Day], label: &str, layers: &[Layer], spell: Spell, tick: Spell) -> String {
+    let groups: Vec<&[Day]> = days.chunks(together(days)).collect();
+    let sum = |days: &[Day]| layers.iter().map(|(_, _, measure)| layer(days, *measure)).sum::<f64>();
+    let top = ceiling(groups.iter().map(|days| sum(days)).fold(0.0, f64::max));
+    let step = (WIDTH - LEFT) / groups.len().max(1) as f64;
     let column = (step * 0.78).min(WIDEST_COLUMN);
     let ground = HEIGHT - BOTTOM;
     let height = |value: f64| value / top * (ground - TOP);
@@ -40,34 +41,27 @@ pub(super) fn columns(
         let value = top * f64::from(part) / 4.0;
         let y = ground - height(value);
         let _ = write!(svg, "<line class=\"grid\" x1=\"{LEFT}\" x2=\"{WIDTH}\" y1=\"{y:.1}\" y2=\"{y:.1}\"/>");
-        let (x, y) = (LEFT - 8.0, y + 4.0);
-        let _ = write!(
-            svg,
-            "<text class=\"axis\" x=\"{x}\" y=\"{y:.1}\" text-anchor=\"end\">{}</text>",
-            escape(&tick(value))
-        );
+        let (x, y, told) = (LEFT - 8.0, y + 4.0, escape(&tick(value)));
+        let _ = write!(svg, "<text class=\"axis\" x=\"{x}\" y=\"{y:.1}\" text-anchor=\"end\">{told}</text>");
     }
-    for (place, day) in days.iter().enumerate() {
+    for (place, days) in groups.iter().enumerate() {
         let from = LEFT + step * place as f64;
-        let mut told = format!("{}: {}", day.date.strftime("%a %-d %b %Y"), spell(sum(day)));
-        if layers.len() > 1 {
-            for (_, name, measure) in layers.iter().filter(|(_, _, measure)| measure(day) > 0.0) {
-                let _ = write!(told, "\n{name} {}", spell(measure(day)));
-            }
+        let mut told = format!("{}: {}", span_of(days), spell(sum(days)));
+        for (_, name, measure) in layers.iter().filter(|_| layers.len() > 1) {
+            let _ = write!(told, "\n{name} {}", spell(layer(days, *measure)));
         }
         // The whole height answers the pointer: small days are hard to hit.
+        let (told, reach) = (escape(&told), ground - TOP);
         let _ = write!(
             svg,
-            "<g><title>{}</title><rect class=\"reach\" x=\"{from:.1}\" y=\"{TOP}\" width=\"{step:.2}\" height=\"{:.1}\"/>",
-            escape(&told),
-            ground - TOP
+            "<g><title>{told}</title>\
+             <rect class=\"reach\" x=\"{from:.1}\" y=\"{TOP}\" width=\"{step:.2}\" height=\"{reach:.1}\"/>"
         );
-        let mut y = ground;
+        let (x, mut y) = (from + (step - column) / 2.0, ground);
         for (class, _, measure) in layers {
-            let high = height(measure(day));
+            let high = height(layer(days, *measure));
             if high > 0.0 {
                 y -= high;
-                let x = from + (step - column) / 2.0;
                 let _ = write!(
                     svg,
                     "<rect class=\"{class}\" x=\"{x:.1}\" y=\"{y:.2}\" width=\"{column:.2}\" height=\"{high:.2}\"/>"
@@ -81,15 +75,35 @@ pub(super) fn columns(
     svg
 }
 
+/// How many days share a column, so that a page of many years stays small.
+pub(super) fn together(days: &[Day]) -> usize {
+    days.len().div_ceil(MOST_COLUMNS).max(1)
+}
+
+fn layer(days: &[Day], measure: fn(&Day) -> f64) -> f64 {
+    days.iter().map(measure).sum()
+}
+
+fn span_of(days: &[Day]) -> String {
+    let spelled = |day: Option<&Day>| day.map(|day| day.date.strftime("%a %-d %b %Y").to_string()).unwrap_or_default();
+    let (first, last) = (spelled(days.first()), spelled(days.last()));
+    if days.len() < 2 { first } else { format!("{first} to {last}") }
+}
+
 fn dates(svg: &mut String, days: &[Day], step: f64) {
+    let spelling = date_spelling(days);
     let every = (DATE_WIDTH / step).ceil().max(1.0) as usize;
-    for (place, day) in days.iter().enumerate().step_by(every) {
-        let x = (LEFT + step * (place as f64 + 0.5)).min(WIDTH - 20.0);
+    for (place, day) in days.iter().step_by(together(days)).enumerate().step_by(every) {
+        let x = LEFT + step * (place as f64 + 0.5);
+        // A date that would be cut off at the edge says less than none.
+        if x > WIDTH - DATE_WIDTH / 2.0 && place > 0 {
+            break;
+        }
         let y = HEIGHT - 8.0;
         let _ = write!(
             svg,
             "<text class=\"axis\" x=\"{x:.1}\" y=\"{y}\" text-anchor=\"middle\">{}</text>",
-            day.date.strftime("%-d %b")
+            day.date.strftime(spelling)
         );
     }
 }

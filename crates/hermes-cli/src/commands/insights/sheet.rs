@@ -53,7 +53,7 @@ impl Sheet {
 
     /// A headline with air above it.
     pub(super) fn heading(&mut self, text: &str) {
-        let line = self.styled("1", text);
+        let line = self.styled("1", &fit(text, self.width));
         self.push("");
         self.push(&line);
     }

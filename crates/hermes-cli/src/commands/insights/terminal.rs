@@ -13,7 +13,7 @@ const MOST_REASONS: usize = 10;
 const HOURS_HEIGHT: usize = 4;
 const WEEKDAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 /// The cells of a sentence about the busiest day.
-const PEAK: usize = 30;
+const PEAK: usize = 35;
 /// Two pairs of label and number stand side by side where lines are this long.
 const TWO_PAIRS: usize = 64;
 
@@ -94,12 +94,12 @@ fn models(sheet: &mut Sheet, models: &[ModelUse]) {
     sheet.chart(&["", "calls", "tokens", "cost"], &entries, MOST_MODELS);
 }
 
-/// `model, provider (task)`.
+/// `model (task), provider`: what tells two lines apart comes before what may be cut.
 pub(super) fn name_of(model: &ModelUse) -> String {
     let sum = &model.sum;
     let provider = if sum.provider.is_empty() { String::new() } else { format!(", {}", sum.provider) };
     let task = if sum.task.is_empty() { String::new() } else { format!(" ({})", sum.task.replace('_', " ")) };
-    format!("{}{provider}{task}", sum.model)
+    format!("{}{task}{provider}", sum.model)
 }
 
 fn platforms(sheet: &mut Sheet, report: &Report) {
@@ -137,6 +137,12 @@ fn shares(sheet: &mut Sheet, heading: &str, shares: &[Share], most: usize) {
     sheet.chart(&[], &entries, most);
 }
 
+/// The year is told where it could be another.
+pub(super) fn date_spelling(days: &[Day]) -> &'static str {
+    let year = |day: Option<&Day>| day.map(|day| day.date.year());
+    if year(days.first()) == year(days.last()) { "%-d %b" } else { "%-d %b %Y" }
+}
+
 /// What is measured, how, and how its largest value is spelled.
 type Measure = (&'static str, fn(&Day) -> f64, fn(f64) -> String);
 
@@ -155,6 +161,7 @@ fn days(sheet: &mut Sheet, days: &[Day]) {
             |most| Usd::from_f64(most).unwrap_or_default().to_string(),
         ),
     ];
+    let spelling = date_spelling(days);
     let label = "messages".len() + 2;
     let room = sheet.room().saturating_sub(label).max(1);
     let together = days.len().div_ceil(room);
@@ -165,7 +172,7 @@ fn days(sheet: &mut Sheet, days: &[Day]) {
         let most = days.iter().max_by(|a, b| measure(a).total_cmp(&measure(b)));
         let Some(most) = most.filter(|day| measure(day) > 0.0) else { continue };
         let values: Vec<f64> = days.chunks(together).map(|days| days.iter().map(measure).sum()).collect();
-        let peak = format!("most {} on {}", spell(measure(most)), most.date.strftime("%a %-d %b"));
+        let peak = format!("most {} on {}", spell(measure(most)), most.date.strftime(&format!("%a {spelling}")));
         let line = format!("{}{}", left(name, label), sparkline(&values));
         if shown + 2 + PEAK <= room {
             sheet.line(&format!("{line}  {peak}"));
@@ -174,7 +181,7 @@ fn days(sheet: &mut Sheet, days: &[Day]) {
             peaks.push(format!("{}{peak}", left(name, label)));
         }
     }
-    let (first, last) = (first.date.strftime("%-d %b").to_string(), last.date.strftime("%-d %b").to_string());
+    let [first, last] = [first, last].map(|day| day.date.strftime(spelling).to_string());
     let between = shown.saturating_sub(cells(&first) + cells(&last));
     if between > 0 {
         sheet.dim(&format!("{}{first}{}{last}", " ".repeat(label), " ".repeat(between)));
