@@ -3,6 +3,7 @@
 use crate::fault::DbResult;
 use crate::health::marker::beside;
 use crate::patience::Patience;
+use crate::private;
 use crate::schema::{self, Shape};
 use rusqlite::{Connection, OpenFlags};
 use std::path::Path;
@@ -99,6 +100,9 @@ impl Db {
 }
 
 fn connect(path: &Path, access: Access, frozen: bool) -> DbResult<Connection> {
+    if access == Access::Write {
+        private::create_before_opening(path);
+    }
     let common = OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_EXRESCODE;
     let flags = match access {
         Access::Write => common | OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE,

@@ -16,6 +16,7 @@ mod lineage;
 mod listing;
 mod outline;
 mod patience;
+mod private;
 mod readers;
 mod recover;
 mod removal;

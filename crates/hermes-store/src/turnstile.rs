@@ -5,7 +5,8 @@
 //! is next, who holds the second one writes. A turn that does not come within a second is not waited for any longer
 //! (somebody was stopped in the middle of one), and nothing but order is lost.
 
-use std::fs::{File, OpenOptions};
+use crate::private;
+use std::fs::File;
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -94,7 +95,7 @@ impl Gates {
         let name = database.file_name()?.to_string_lossy();
         let open = |role: &str| {
             let path = folder.join(format!(".{name}.{role}"));
-            OpenOptions::new().create(true).truncate(false).write(true).open(path).map(Arc::new).ok()
+            private::open_or_create(&path).map(Arc::new).ok()
         };
         Some(Self { next: open("next")?, turn: open("turn")? })
     }

@@ -24,7 +24,8 @@ const FOLDERS_LEFT_OUT: [&str; 14] = [
     ".pytest_cache",
 ];
 /// What belongs to running programs.
-const ENDINGS_LEFT_OUT: [&str; 8] = [".pyc", ".pyo", "-wal", "-shm", "-journal", ".pid", ".lock", ".sock"];
+const ENDINGS_LEFT_OUT: [&str; 10] =
+    [".pyc", ".pyo", "-wal", "-shm", "-journal", ".pid", ".lock", ".sock", ".db.next", ".db.turn"];
 /// Our own unfinished work.
 const BEGINNINGS_LEFT_OUT: [&str; 3] = [".hermes-", ".import-", ".recover-"];
 /// The mark of damage belongs to one file, not to its copies.
