@@ -33,6 +33,6 @@ mod writer;
 
 pub use backup::backup;
 pub use health::HealthReport;
-pub use recover::{Lost, Recovered, absolve, diagnose, diagnose_tables, recover, replace, user_of};
+pub use recover::{Diagnosis, Lost, Recovered, absolve, diagnose, diagnose_tables, recover, replace, user_of};
 pub use search::Query;
 pub use store::SqliteStore;

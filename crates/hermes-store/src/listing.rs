@@ -124,7 +124,8 @@ impl Face {
         let Link { id, started_at, .. } = self.outline.link;
         let Some(session) = session::get(db, &id)? else { return Ok(None) };
         Ok(Some(SessionSummary {
-            preview: first_question(db, &id)?,
+            // What the conversation began with, not the summary it goes on from.
+            preview: first_question(db, self.root.as_ref().unwrap_or(&id))?,
             last_active: latest_message(db, &id)?.unwrap_or(session.started_at),
             session: Session { started_at, ..session },
             root: self.root,

@@ -52,8 +52,18 @@ pub enum Lost {
     AtMost(u64),
 }
 
-/// What is wrong with a file; `None` when nothing is. Looks through all of it.
-pub fn diagnose(path: &Path) -> Result<Option<String>, StoreError> {
+/// What a look through a whole file came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Diagnosis {
+    Sound,
+    /// A search index does not fit the messages, which are sound. Older versions of SQLite leave one behind like that.
+    IndexOff,
+    /// In SQLite's words.
+    Damaged(String),
+}
+
+/// Looks through all of a file.
+pub fn diagnose(path: &Path) -> Result<Diagnosis, StoreError> {
     let looked = Db::open(path, Access::Read, &Patience::default()).and_then(|db| {
         match check::quick_check(&db.connection, None) {
             Err(error) if error.is_damage() => Ok(check::diagnose(&db.connection)),
@@ -61,10 +71,10 @@ pub fn diagnose(path: &Path) -> Result<Option<String>, StoreError> {
         }
     });
     match looked {
-        Ok(Verdict::Sound) => Ok(None),
-        Ok(Verdict::Index) => Ok(Some("a search index is damaged; the messages are not".into())),
-        Ok(Verdict::Damage(line)) => Ok(Some(line)),
-        Err(error) if error.is_damage() => Ok(Some(error.to_string())),
+        Ok(Verdict::Sound) => Ok(Diagnosis::Sound),
+        Ok(Verdict::Index) => Ok(Diagnosis::IndexOff),
+        Ok(Verdict::Damage(line)) => Ok(Diagnosis::Damaged(line)),
+        Err(error) if error.is_damage() => Ok(Diagnosis::Damaged(error.to_string())),
         Err(error) => Err(error.told(path)),
     }
 }

@@ -232,7 +232,7 @@ async fn a_list_shows_conversations_and_not_rows() {
         let expected = [
             r#"new - 60 61 "Long question, Long question, Long question, Long question,..."#.to_owned() + "\"",
             r#"branch - 50 50 """#.into(),
-            r#"long3 long 20 700 "Now with a picture""#.into(),
+            r#"long3 long 20 700 "Refactor the parser""#.into(),
             r#"old - 10 900 "Still going on""#.into(),
         ];
         assert_eq!(lines, expected, "{:?}", stage.kind);
@@ -296,7 +296,7 @@ cron_job1_20251009_110000 - 1760000019.75 2 None \"Nightly wallaby report\"
 20251009_101000_ee0001 - 1760000014.75 2 Some(\"Idea\") \"Plan the kookaburra\"
 20251009_100000_dd0001 - 1760000014 4 None \"Keep this capybara\"
 cc000001 - 1760000012 4 None \"First question about the dugong\"
-20251009_093000_bb0003 20251009_091000_bb0001 1760000009.5 3 Some(\"Long refactor #3\") \"[CONTEXT SUMMARY]: echidna three quarters done\"
+20251009_093000_bb0003 20251009_091000_bb0001 1760000009.5 3 Some(\"Long refactor #3\") \"Refactor the echidna module\"
 20251009_090000_aa0002 - 1760000006.25 8 Some(\"多语言 ทดสอบ mixed\") \"What is in this platypus picture? 图片\"
 20251009_085320_aa0001 - 1760000001.75 6 Some(\"Deploy the parser\") \"Please list the quokka files and fix chat-send.\"";
 

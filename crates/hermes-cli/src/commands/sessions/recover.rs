@@ -4,7 +4,7 @@ use crate::commands::person::Person;
 use crate::commands::{Console, Exit, Trouble};
 use crate::settings::Home;
 use clap::Args;
-use hermes_store::{Lost, Recovered};
+use hermes_store::{Diagnosis, Lost, Recovered};
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, Args)]
@@ -39,14 +39,17 @@ pub(in crate::commands) async fn run(
         )));
     }
     match hermes_store::diagnose(&path) {
-        Ok(None) if !args.force => {
+        Ok(found @ (Diagnosis::Sound | Diagnosis::IndexOff)) if !args.force => {
             let was_marked = hermes_store::absolve(&path)?;
             let more = if was_marked { " It may be written again." } else { "" };
-            writeln!(console.err, "Nothing is wrong with {}.{more}", path.display())?;
+            match found {
+                Diagnosis::IndexOff => writeln!(console.err, "{}{more}", index_off(&path))?,
+                _ => writeln!(console.err, "Nothing is wrong with {}.{more}", path.display())?,
+            }
             return Ok(Exit::Done);
         }
-        Ok(None) => {}
-        Ok(Some(found)) => writeln!(console.err, "{} is damaged: {found}.", path.display())?,
+        Ok(Diagnosis::Sound | Diagnosis::IndexOff) => {}
+        Ok(Diagnosis::Damaged(found)) => writeln!(console.err, "{} is damaged: {found}.", path.display())?,
         // What cannot even be opened may still hold messages.
         Err(error) => writeln!(console.err, "{error}.")?,
     }
@@ -58,6 +61,14 @@ pub(in crate::commands) async fn run(
         }
         None => swap(&path, args.yes, console).await,
     }
+}
+
+fn index_off(path: &Path) -> String {
+    format!(
+        "The messages in {} are sound. A search index does not fit them, as older versions of SQLite leave it; it is built \
+         anew when it gets in the way.\n`hermes sessions recover --force` makes a new file with new indexes.",
+        path.display()
+    )
 }
 
 /// Makes the new file beside the damaged one and changes their places.
