@@ -56,7 +56,10 @@ as_root() {
 debian() {
     local command="$1"
     shift
-    command -v "$command" >/dev/null && return
+    command -v "$command" >/dev/null || debian_packages "$@"
+}
+
+debian_packages() {
     local quick=(-qq -o Acquire::Retries=1 -o Acquire::http::Timeout=20)
     as_root apt-get "${quick[@]}" update &&
         as_root env DEBIAN_FRONTEND=noninteractive apt-get "${quick[@]}" install -y --no-install-recommends "$@"

@@ -15,6 +15,7 @@
 mod decode;
 mod program;
 mod record;
+mod store;
 
 use std::process::ExitCode;
 
@@ -25,12 +26,16 @@ fn main() -> ExitCode {
         ["bench"] => {
             decode::run();
             program::run();
+            store::run();
         }
         ["bench", "decode"] => decode::run(),
         ["bench", "program"] => program::run(),
+        ["bench", "store"] => store::run(),
+        ["bench", "store", "large"] => store::run_large(),
+        ["bench-writer", path, number, bytes] => store::writer_process(path, number, bytes),
         ["record"] => record::run(),
         _ => {
-            eprintln!("usage: cargo xtask bench [decode|program] | record");
+            eprintln!("usage: cargo xtask bench [decode|program|store [large]] | record");
             return ExitCode::from(2);
         }
     }

@@ -6,9 +6,9 @@
 
 mod outcome;
 mod report;
-mod terminal;
+pub(crate) mod terminal;
 mod words;
-mod wrap;
+pub(crate) mod wrap;
 
 use crate::args::OutputFormat;
 use hermes_core::ports::Listener;

@@ -1,6 +1,13 @@
 //! Keys, models, fallbacks and status as people use them: the real program in a throw-away home, its words held against
 //! golden files.
-#![allow(clippy::expect_used, reason = "a stage that cannot be set up reports itself by a panic")]
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "a stage that cannot be set up reports itself by a panic"
+)]
+
+#[path = "commands/backup.rs"]
+mod backup;
 
 use hermes_testkit::{ModelServer, OAuthServer, Ran, World, gateway_entry, golden, model_entry};
 use serde_json::{Value, json};

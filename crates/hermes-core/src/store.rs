@@ -26,6 +26,8 @@ pub enum StoreError {
     TitleTaken { title: String, holder: SessionId },
     #[error(transparent)]
     Title(#[from] TitleFault),
+    #[error("there is a session {0} already")]
+    Exists(SessionId),
     #[error("session {0} cannot descend from itself")]
     Circle(SessionId),
     #[error("{place} is in use by other programs and did not become free in time; nothing was written, try again")]

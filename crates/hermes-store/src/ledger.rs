@@ -1,45 +1,127 @@
 //! What was spent and what was done.
+//!
+//! Every call of a model is a row of `hermes_calls`, with its money in whole picodollars, and is added in the same
+//! transaction to the sums that other programs read: the columns of the session and, where it is there, the table
+//! `session_model_usage`. Turns, compressions and effects are rows of our own tables. What a session that nobody knows is
+//! said to have done is refused. How our rows and the sums of others become one account is told in [`tally`].
 
+mod books;
+mod calls;
+mod effects;
+mod tally;
+
+pub(crate) use books::{Account, Price, Scope, accounts, number};
+pub(crate) use tally::{Route, Tally, known_sum};
+
+use crate::db::Db;
+use crate::fault::DbResult;
+use crate::insights;
+use crate::session;
 use crate::store::SqliteStore;
-use hermes_core::store::{Kept, Ledger, StoreError};
+use hermes_core::store::{Kept, Ledger};
 use hermes_types::{
     CallId, CallRecord, CompressionRecord, EffectRecord, EffectState, Insights, Moment, SessionId, TurnRecord, UsageRow,
 };
+use std::collections::BTreeMap;
+use std::time::Duration;
 
 impl Ledger for SqliteStore {
-    fn record_call(&self, _call: CallRecord) -> Kept<'_, ()> {
-        absent()
+    fn record_call(&self, call: CallRecord) -> Kept<'_, ()> {
+        self.write(move |db| calls::record(db, &call))
     }
 
-    fn record_turn(&self, _turn: TurnRecord) -> Kept<'_, ()> {
-        absent()
+    fn record_turn(&self, turn: TurnRecord) -> Kept<'_, ()> {
+        self.write(move |db| record_turn(db, &turn))
     }
 
-    fn record_compression(&self, _compression: CompressionRecord) -> Kept<'_, ()> {
-        absent()
+    fn record_compression(&self, compression: CompressionRecord) -> Kept<'_, ()> {
+        self.write(move |db| record_compression(db, &compression))
     }
 
-    fn begin_effect(&self, _effect: EffectRecord) -> Kept<'_, ()> {
-        absent()
+    fn begin_effect(&self, effect: EffectRecord) -> Kept<'_, ()> {
+        self.write(move |db| effects::begin(db, &effect))
     }
 
-    fn end_effect(&self, _session: &SessionId, _call: &CallId, _state: EffectState, _at: Moment) -> Kept<'_, ()> {
-        absent()
+    fn end_effect(&self, session: &SessionId, call: &CallId, state: EffectState, at: Moment) -> Kept<'_, ()> {
+        let (session, call) = (session.clone(), call.clone());
+        self.write(move |db| effects::end(db, &session, &call, state, at))
     }
 
-    fn open_effects(&self, _session: &SessionId) -> Kept<'_, Vec<EffectRecord>> {
-        absent()
+    fn open_effects(&self, session: &SessionId) -> Kept<'_, Vec<EffectRecord>> {
+        let session = session.clone();
+        self.read(move |db| effects::open(db, &session))
     }
 
-    fn usage(&self, _session: Option<&SessionId>) -> Kept<'_, Vec<UsageRow>> {
-        absent()
+    fn usage(&self, session: Option<&SessionId>) -> Kept<'_, Vec<UsageRow>> {
+        let scope = session.map_or(Scope::All, |id| Scope::One(id.clone()));
+        self.read(move |db| usage(db, &scope))
     }
 
-    fn insights(&self, _from: Moment, _to: Moment, _source: Option<&str>) -> Kept<'_, Insights> {
-        absent()
+    fn insights(&self, from: Moment, to: Moment, source: Option<&str>) -> Kept<'_, Insights> {
+        let source = source.map(str::to_owned);
+        self.read(move |db| insights::gather(db, from, to, source))
     }
 }
 
-fn absent<T: Send + 'static>() -> Kept<'static, T> {
-    Box::pin(std::future::ready(Err(StoreError::Failed("not there yet".into()))))
+fn record_turn(db: &Db, turn: &TurnRecord) -> DbResult<()> {
+    session::exists(db, &turn.session)?;
+    db.connection
+        .prepare_cached(
+            "INSERT INTO hermes_turns(session_id, started_at, ended_at, exit_reason, model_calls, tool_calls, error)
+             VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        )?
+        .execute((
+            turn.session.as_str(),
+            turn.started_at.seconds(),
+            turn.ended_at.seconds(),
+            &turn.exit_reason,
+            integer(turn.model_calls),
+            integer(turn.tool_calls),
+            &turn.error,
+        ))?;
+    Ok(())
+}
+
+fn record_compression(db: &Db, compression: &CompressionRecord) -> DbResult<()> {
+    session::exists(db, &compression.session)?;
+    db.connection
+        .prepare_cached(
+            "INSERT INTO hermes_compressions(session_id, child_session_id, at, tokens_before, tokens_after, took_ms,
+                 model, phase, cause)
+             VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+        )?
+        .execute((
+            compression.session.as_str(),
+            compression.child.as_ref().map(SessionId::as_str),
+            compression.at.seconds(),
+            integer(compression.tokens_before),
+            integer(compression.tokens_after),
+            milliseconds(compression.took),
+            &compression.model,
+            &compression.phase,
+            &compression.trigger,
+        ))?;
+    Ok(())
+}
+
+/// The sums by model, provider and task, the largest first.
+fn usage(db: &Db, scope: &Scope) -> DbResult<Vec<UsageRow>> {
+    let mut sums: BTreeMap<Route, Tally> = BTreeMap::new();
+    for account in accounts(db, scope)? {
+        for (route, tally) in account.parts() {
+            sums.entry(route.clone()).or_default().add(tally);
+        }
+    }
+    let mut rows: Vec<UsageRow> = sums.into_iter().map(|(route, tally)| tally.into_row(route)).collect();
+    rows.sort_by_key(|row| std::cmp::Reverse(row.usage.total()));
+    Ok(rows)
+}
+
+/// A count as SQLite holds it.
+fn integer(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+fn milliseconds(time: Duration) -> i64 {
+    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
 }

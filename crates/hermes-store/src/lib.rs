@@ -4,20 +4,35 @@
 //! is the one the Python program uses: new files get the founding schema, files it raised are respected as they are, and
 //! what neither has a place for is in tables of our own that begin with `hermes_`.
 
+mod backup;
+mod branch;
 mod db;
+mod facts;
 mod fault;
 mod health;
-mod housekeeping;
+mod insights;
 mod ledger;
 mod lineage;
+mod listing;
+mod outline;
+mod patience;
+mod private;
 mod readers;
+mod recover;
+mod removal;
+mod resolve;
 mod row;
 mod schema;
 mod search;
 mod session;
 mod store;
+mod titles;
 mod transcript;
+mod turnstile;
 mod writer;
 
+pub use backup::backup;
+pub use health::HealthReport;
+pub use recover::{Diagnosis, Lost, Recovered, absolve, diagnose, diagnose_tables, recover, replace, user_of};
 pub use search::Query;
 pub use store::SqliteStore;

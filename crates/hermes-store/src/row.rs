@@ -22,6 +22,8 @@ pub(crate) const COLUMNS: &str = "id, session_id, role, content, tool_call_id, t
     token_count, finish_reason, reasoning, reasoning_details, codex_reasoning_items, reasoning_content, \
     codex_message_items, sent, state, fields";
 
+/// The levels of JSON that are read.
+const DEEPEST: usize = 127;
 const JSON_MARK: &str = "\0json:";
 /// The keys of `hermes_message_extra.fields`.
 const EXTRA: &str = "extra";
@@ -106,7 +108,7 @@ fn take_apart(message: &Message) -> DbResult<Pieces<'_>> {
         }
     };
     if !extra.is_empty() {
-        fields.insert(EXTRA.into(), Value::Object(extra.clone()));
+        fields.insert(EXTRA.into(), one_level_down(extra)?);
     }
     Ok(Pieces { columns, fields })
 }
@@ -132,6 +134,7 @@ pub(crate) fn read(row: &Row<'_>) -> DbResult<Option<StoredMessage>> {
     let mut fields: Object = text_at(row, 17)?.and_then(|text| from_json(&text)).unwrap_or_default();
     let extra = match fields.remove(EXTRA) {
         Some(Value::Object(extra)) => extra,
+        Some(Value::String(text)) => from_json(&text).unwrap_or_default(),
         _ => Object::new(),
     };
     let content = text_at(row, 3)?.map(decode_content);
@@ -150,13 +153,13 @@ pub(crate) fn read(row: &Row<'_>) -> DbResult<Option<StoredMessage>> {
     Ok(Some(StoredMessage {
         id: MessageId(row.get(0)?),
         session_id: SessionId::new(text_at(row, 1)?.unwrap_or_default()),
-        at: Moment::from_seconds(row.get(7)?),
-        token_count: row.get(8)?,
+        at: Moment::from_seconds(number_at(row, 7)?.unwrap_or_default()),
+        token_count: whole_at(row, 8)?.and_then(|count| u64::try_from(count).ok()),
         sent: text_at(row, 15)?.map(decode_content),
-        state: match row.get(16)? {
-            0 => RowState::Live,
-            1 => RowState::Compacted,
-            _ => RowState::Undone,
+        state: match whole_at(row, 16)? {
+            Some(0) | None => RowState::Live,
+            Some(1) => RowState::Compacted,
+            Some(_) => RowState::Undone,
         },
         message,
     }))
@@ -212,8 +215,70 @@ pub(crate) fn text_at(row: &Row<'_>, column: usize) -> DbResult<Option<String>> 
     })
 }
 
+/// A number in whatever form another program left it; one bad cell does not hide a conversation.
+fn number_at(row: &Row<'_>, column: usize) -> DbResult<Option<f64>> {
+    let number = match row.get_ref(column)? {
+        ValueRef::Null => None,
+        ValueRef::Integer(number) => Some(number as f64),
+        ValueRef::Real(number) => Some(number),
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => String::from_utf8_lossy(bytes).trim().parse().ok(),
+    };
+    Ok(number.filter(|number| number.is_finite()))
+}
+
+fn whole_at(row: &Row<'_>, column: usize) -> DbResult<Option<i64>> {
+    Ok(match row.get_ref(column)? {
+        ValueRef::Integer(number) => Some(number),
+        _ => None,
+    })
+}
+
+/// The first column of every row a query finds, where it holds anything.
+pub(crate) fn texts(db: &Db, sql: &str, values: &[&dyn ToSql]) -> DbResult<Vec<String>> {
+    let mut statement = db.connection.prepare_cached(sql)?;
+    let mut rows = statement.query(values)?;
+    let mut texts = Vec::new();
+    while let Some(row) = rows.next()? {
+        texts.extend(text_at(row, 0)?);
+    }
+    Ok(texts)
+}
+
+/// JSON that can be read again: readers refuse what is nested too deeply, so it is refused here, before it is lost.
 pub(crate) fn to_json<T: Serialize + ?Sized>(value: &T) -> DbResult<String> {
-    Ok(serde_json::to_string(value).map_err(|error| StoreError::Failed(error.to_string()))?)
+    let text = serde_json::to_string(value).map_err(|error| StoreError::Failed(error.to_string()))?;
+    match depth(&text) {
+        0..=DEEPEST => Ok(text),
+        levels => {
+            Err(StoreError::Failed(format!("JSON of {levels} levels cannot be kept, only up to {DEEPEST}")).into())
+        }
+    }
+}
+
+/// An object inside of another one; as text where one level more would be too many.
+fn one_level_down(object: &Object) -> DbResult<Value> {
+    let text = to_json(object)?;
+    Ok(if depth(&text) < DEEPEST { Value::Object(object.clone()) } else { Value::String(text) })
+}
+
+/// How many lists and objects stand inside of each other.
+fn depth(json: &str) -> usize {
+    let (mut open, mut deepest, mut in_text, mut escaped) = (0_usize, 0, false, false);
+    for byte in json.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_text => escaped = true,
+            b'"' => in_text = !in_text,
+            _ if in_text => {}
+            b'[' | b'{' => {
+                open += 1;
+                deepest = deepest.max(open);
+            }
+            b']' | b'}' => open = open.saturating_sub(1),
+            _ => {}
+        }
+    }
+    deepest
 }
 
 /// JSON that another program broke is as good as none.

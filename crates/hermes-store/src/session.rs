@@ -1,9 +1,13 @@
-//! The records of sessions.
+//! The records of sessions: beginning, end, and the row as a value.
+//!
+//! The port is implemented here; what is more than a statement or two lives beside it: names in `resolve` and `titles`,
+//! descent in `lineage`, lists in `listing`, copies in `branch`, removal in `removal`, numbers in `facts`.
 
 use crate::db::Db;
 use crate::fault::DbResult;
-use crate::row::{from_json, text_at, to_json};
+use crate::row::{from_json, text_at, texts, to_json};
 use crate::store::SqliteStore;
+use crate::{branch, facts, lineage, listing, removal, resolve, titles};
 use hermes_core::store::{Kept, Sessions, StoreError};
 use hermes_types::{
     Billing, EndReason, ListOrder, MessageId, Moment, NewSession, Object, Pruned, Relative, Session, SessionFilter,
@@ -48,60 +52,82 @@ impl Sessions for SqliteStore {
         self.read(move |db| get(db, &id))
     }
 
-    fn resolve(&self, _name: &str) -> Kept<'_, SessionId> {
-        absent()
+    fn resolve(&self, name: &str) -> Kept<'_, SessionId> {
+        let name = name.to_owned();
+        self.read(move |db| resolve::resolve(db, &name))
     }
 
-    fn tip(&self, _id: &SessionId) -> Kept<'_, SessionId> {
-        absent()
+    fn tip(&self, id: &SessionId) -> Kept<'_, SessionId> {
+        let id = id.clone();
+        self.read(move |db| {
+            exists(db, &id)?;
+            lineage::tip(db, &id)
+        })
     }
 
-    fn list(&self, _f: SessionFilter, _o: ListOrder, _limit: usize, _offset: usize) -> Kept<'_, Vec<SessionSummary>> {
-        absent()
+    fn list(
+        &self,
+        filter: SessionFilter,
+        order: ListOrder,
+        limit: usize,
+        offset: usize,
+    ) -> Kept<'_, Vec<SessionSummary>> {
+        self.read(move |db| listing::list(db, &filter, order, limit, offset))
     }
 
-    fn rename(&self, _id: &SessionId, _title: &str) -> Kept<'_, Option<String>> {
-        absent()
+    fn rename(&self, id: &SessionId, title: &str) -> Kept<'_, Option<String>> {
+        let (id, title) = (id.clone(), title.to_owned());
+        self.write(move |db| titles::rename(db, &id, &title))
     }
 
-    fn rename_if_unnamed(&self, _id: &SessionId, _title: &str) -> Kept<'_, bool> {
-        absent()
+    fn rename_if_unnamed(&self, id: &SessionId, title: &str) -> Kept<'_, bool> {
+        let (id, title) = (id.clone(), title.to_owned());
+        self.write(move |db| titles::rename_if_unnamed(db, &id, &title))
     }
 
-    fn next_title(&self, _title: &str) -> Kept<'_, String> {
-        absent()
+    fn next_title(&self, title: &str) -> Kept<'_, String> {
+        let title = title.to_owned();
+        self.read(move |db| titles::next(db, &title))
     }
 
-    fn lineage(&self, _id: &SessionId) -> Kept<'_, Vec<Relative>> {
-        absent()
+    fn lineage(&self, id: &SessionId) -> Kept<'_, Vec<Relative>> {
+        let id = id.clone();
+        self.read(move |db| lineage::family(db, &id))
     }
 
-    fn branch(&self, _from: &SessionId, _new: NewSession, _upto: Option<MessageId>) -> Kept<'_, ()> {
-        absent()
+    fn branch(&self, from: &SessionId, new: NewSession, upto: Option<MessageId>) -> Kept<'_, ()> {
+        let (from, now) = (from.clone(), self.now());
+        self.write(move |db| branch::branch(db, &from, new.clone(), upto, now))
     }
 
-    fn delete(&self, _id: &SessionId) -> Kept<'_, bool> {
-        absent()
+    fn delete(&self, id: &SessionId) -> Kept<'_, bool> {
+        let id = id.clone();
+        self.write(move |db| removal::delete(db, &id))
     }
 
-    fn delete_if_empty(&self, _id: &SessionId) -> Kept<'_, bool> {
-        absent()
+    fn delete_if_empty(&self, id: &SessionId) -> Kept<'_, bool> {
+        let id = id.clone();
+        self.write(move |db| removal::delete_if_empty(db, &id))
     }
 
-    fn prune(&self, _filter: SessionFilter, _dry_run: bool) -> Kept<'_, Pruned> {
-        absent()
+    fn prune(&self, filter: SessionFilter, dry_run: bool) -> Kept<'_, Pruned> {
+        if dry_run {
+            self.read(move |db| removal::prunable(db, &filter))
+        } else {
+            self.write(move |db| removal::prune(db, &filter))
+        }
     }
 
     fn facts(&self) -> Kept<'_, StoreFacts> {
-        absent()
+        let path = self.path().to_owned();
+        self.read(move |db| facts::facts(db, &path))
     }
 }
 
-fn absent<T: Send + 'static>() -> Kept<'static, T> {
-    Box::pin(std::future::ready(Err(StoreError::Failed("not there yet".into()))))
-}
-
 pub(crate) fn create(db: &Db, new: &NewSession, now: Moment) -> DbResult<()> {
+    if let Some(parent) = &new.parent {
+        check_parent(db, &new.id, parent)?;
+    }
     let config = new.model_config.as_ref().map(to_json).transpose()?;
     db.connection
         .prepare_cached(
@@ -123,12 +149,25 @@ pub(crate) fn create(db: &Db, new: &NewSession, now: Moment) -> DbResult<()> {
             new.parent.as_ref().map(SessionId::as_str),
             new.started_at.unwrap_or(now).seconds(),
         ))?;
-    if db.shape.session_has("cwd") {
+    if db.shape.session_has("cwd") && new.cwd.is_some() {
         db.connection
             .prepare_cached("UPDATE sessions SET cwd = coalesce(cwd, ?2) WHERE id = ?1")?
             .execute((new.id.as_str(), &new.cwd))?;
     }
     Ok(())
+}
+
+/// A parent must exist and must not descend from the session itself. One that has a parent keeps it, so that what is
+/// offered does not matter then.
+fn check_parent(db: &Db, id: &SessionId, parent: &SessionId) -> DbResult<()> {
+    let parents = texts(db, "SELECT parent_session_id FROM sessions WHERE id = ?1", &[&id.as_str()])?;
+    if !parents.is_empty() {
+        return Ok(());
+    }
+    if lineage::descends(db, parent, id)? {
+        return Err(StoreError::Circle(id.clone()).into());
+    }
+    exists(db, parent)
 }
 
 pub(crate) fn get(db: &Db, id: &SessionId) -> DbResult<Option<Session>> {
@@ -137,9 +176,13 @@ pub(crate) fn get(db: &Db, id: &SessionId) -> DbResult<Option<Session>> {
     rows.next()?.map(read).transpose()
 }
 
+pub(crate) fn is_known(db: &Db, id: &SessionId) -> DbResult<bool> {
+    Ok(db.connection.prepare_cached("SELECT 1 FROM sessions WHERE id = ?1")?.exists([id.as_str()])?)
+}
+
+/// Refuses when there is no such session.
 pub(crate) fn exists(db: &Db, id: &SessionId) -> DbResult<()> {
-    let found = db.connection.prepare_cached("SELECT 1 FROM sessions WHERE id = ?1")?.exists([id.as_str()])?;
-    if found { Ok(()) } else { Err(StoreError::NoSession(id.to_string()).into()) }
+    if is_known(db, id)? { Ok(()) } else { Err(StoreError::NoSession(id.to_string()).into()) }
 }
 
 /// A row of `sessions` with whatever columns there are.

@@ -1,10 +1,11 @@
 //! The session store in one SQLite file, shared by every program that opens it.
 
 use crate::db::{Access, Db};
-use crate::fault::DbResult;
-use crate::health::Health;
+use crate::fault::{DbError, DbResult};
+use crate::health::{Health, HealthReport};
+use crate::patience::Patience;
 use crate::readers::Readers;
-use crate::search::Upkeep;
+use crate::search::{Upkeep, grams};
 use crate::writer::Writer;
 use hermes_core::clock::Clock;
 use hermes_core::store::{Kept, StoreError};
@@ -12,14 +13,19 @@ use hermes_types::Moment;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// As many messages are indexed at once; others may write in between.
+const BATCH: usize = 200;
+
 /// Sessions in one SQLite file. Cheap to clone; all clones share one writer. A process opens a file once.
 #[derive(Clone)]
 pub struct SqliteStore(Arc<Inner>);
 
 struct Inner {
     path: PathBuf,
-    writer: Writer,
+    /// Let go of before the writer: whoever leaves last removes the log, and readers may not.
     readers: Readers,
+    writer: Writer,
+    health: Arc<Health>,
     upkeep: Upkeep,
     clock: Arc<dyn Clock>,
 }
@@ -29,14 +35,15 @@ impl SqliteStore {
     pub async fn open(path: &Path, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
         let path = path.to_owned();
         let opened = tokio::task::spawn_blocking(move || {
-            let health = Arc::new(Health::default());
-            let db = Db::open(&path, Access::Write).map_err(|error| error.told(&path))?;
-            let writer = Writer::start(db, &path, health).map_err(|error| error.told(&path))?;
-            Ok((path, writer))
+            let health = Arc::new(Health::new(&path));
+            let db = open_file(&path, &health)?;
+            let writer = Writer::start(db, &path, Arc::clone(&health), Patience::default());
+            Ok((path.clone(), writer.map_err(|error| error.told(&path))?, health))
         });
-        let (path, writer) = opened.await.unwrap_or_else(|error| Err(StoreError::Failed(error.to_string())))?;
-        let readers = Readers::new(path.clone());
-        Ok(Self(Arc::new(Inner { path, writer, readers, upkeep: Upkeep::default(), clock })))
+        let (path, writer, health) = opened.await.unwrap_or_else(|error| Err(StoreError::Failed(error.to_string())))?;
+        let readers = Readers::new(path.clone(), Patience::default());
+        let upkeep = Upkeep::default();
+        Ok(Self(Arc::new(Inner { path, readers, writer, health, upkeep, clock })))
     }
 
     /// Writes down what is waiting, empties the log into the file and lets go of it.
@@ -46,8 +53,20 @@ impl SqliteStore {
         self.0.writer.close().await;
     }
 
+    /// Indexes every message that is still waiting for it. Searching finds them before, too, only slower.
+    pub async fn catch_up(&self) -> Result<(), StoreError> {
+        while self.write(|db| grams::catch_up(db, BATCH)).await? {}
+        Ok(())
+    }
+
     pub fn path(&self) -> &Path {
         &self.0.path
+    }
+
+    /// What is known about the state of the file.
+    pub fn health(&self) -> Kept<'_, HealthReport> {
+        let health = Arc::clone(&self.0.health);
+        self.read(move |db| health.report(db))
     }
 
     pub(crate) fn now(&self) -> Moment {
@@ -69,6 +88,29 @@ impl SqliteStore {
         &self,
         question: impl FnOnce(&Db) -> DbResult<T> + Send + 'static,
     ) -> Kept<'_, T> {
-        Box::pin(self.0.readers.read(question))
+        Box::pin(async move {
+            let answer = self.0.readers.read(question).await;
+            answer.map_err(|unread| {
+                if unread.met_damage {
+                    self.0.writer.examine();
+                }
+                unread.told
+            })
+        })
+    }
+}
+
+/// The file for writing, or `None` when it can only be read for now. Why that is so is told to those who write.
+fn open_file(path: &Path, health: &Health) -> Result<Option<Db>, StoreError> {
+    let opened =
+        health.permit().map_err(DbError::from).and_then(|()| Db::open(path, Access::Write, &Patience::default()));
+    let refused = match opened {
+        Ok(db) => return Ok(Some(db)),
+        Err(error) => error.told(path),
+    };
+    health.hear(&refused);
+    match Db::open(path, Access::Read, &Patience::default()) {
+        Ok(_) => Ok(None),
+        Err(_) => Err(refused),
     }
 }

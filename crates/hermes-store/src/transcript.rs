@@ -100,7 +100,7 @@ fn conversation(db: &Db, id: &SessionId, span: Span) -> DbResult<Vec<Message>> {
     let sessions = match span {
         Span::Own => vec![id.clone()],
         Span::WithAncestors => {
-            let mut sessions = crate::lineage::ancestors(db, id)?;
+            let mut sessions = crate::lineage::continued(db, id)?;
             sessions.reverse();
             sessions
         }

@@ -1,29 +1,30 @@
 //! The one writer of a process: a thread with a connection, fed through a queue.
 //!
-//! What waits in the queue is committed together, each piece in a savepoint of its own, and answered after the commit.
-//! A lock that others hold is waited for: SQLite for a second, then up to fifteen more tries with a random pause between
-//! them, so that programs do not march in step.
+//! What waits in the queue is committed together and answered after the commit. When a piece fails or panics, everything
+//! is taken back and each is run by itself, so that a failure leaves no trace and costs nobody but its own. Damage that is
+//! the search index's alone is mended and the work tried again. Our processes take turns ([`Turnstile`]); a lock that
+//! another program holds is waited for ([`Patience`]).
 
-use crate::db::Db;
+use crate::db::{Access, Db};
 use crate::fault::{DbError, DbResult};
 use crate::health::Health;
-use crate::housekeeping::Housekeeper;
+use crate::patience::Patience;
+use crate::schema::states;
+use crate::turnstile::Turnstile;
 use hermes_core::store::StoreError;
-use rand::RngExt;
-use rusqlite::Connection;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
-use std::time::Duration;
 use tokio::sync::oneshot;
 
-const ATTEMPTS: u32 = 15;
-const SHORTEST_PAUSE: u64 = 20;
-const LONGEST_PAUSE: u64 = 150;
 /// No commit waits for more pieces than this.
 const LARGEST_GROUP: usize = 64;
-/// Small enough that messages of other sessions get between two long pieces of work.
+/// Once to build an index anew, once to leave it out.
+const MENDINGS: u32 = 2;
+/// The log goes into the file after this many commits, while it is our turn: between two writers it could never begin
+/// anew, and would only grow.
 const CHECKPOINT_EVERY: u64 = 50;
 
 /// The way to the writer thread. Dropping it waits until the thread has finished what it was given.
@@ -34,12 +35,14 @@ pub(crate) struct Writer {
 
 enum Order {
     Write(Box<dyn Work>),
+    /// Somebody met damage, or may have: see what it is and do what can be done.
+    Examine,
     Close(oneshot::Sender<()>),
 }
 
 /// A piece of work with the one who waits for it.
 trait Work: Send {
-    /// May run again after the search index was mended.
+    /// May run again: after the search index was mended, or after another piece spoiled the transaction.
     fn run(&mut self, db: &Db) -> DbResult<()>;
 
     fn answer(self: Box<Self>, committed: Result<(), StoreError>);
@@ -65,13 +68,18 @@ impl<T: Send, F: FnMut(&Db) -> DbResult<T> + Send> Work for Piece<T, F> {
 }
 
 impl Writer {
-    pub(crate) fn start(db: Db, path: &Path, health: Arc<Health>) -> DbResult<Self> {
+    /// Without `db` the file can only be read for now; every write tries to open it again.
+    pub(crate) fn start(db: Option<Db>, path: &Path, health: Arc<Health>, patience: Patience) -> DbResult<Self> {
         let (queue, orders) = channel();
-        let housekeeper = Housekeeper::new(path);
+        if let Some(db) = &db {
+            let bell = queue.clone();
+            health.look(db, move || drop(bell.send(Order::Examine)));
+        }
+        let turnstile = Turnstile::beside(path);
         let path = path.to_owned();
         let thread = std::thread::Builder::new()
             .name("session-writer".into())
-            .spawn(move || Desk { db, path: &path, health: &health, housekeeper, commits: 0 }.serve(&orders))
+            .spawn(move || Desk { db, path: &path, health: &health, patience, turnstile, commits: 0 }.serve(&orders))
             .map_err(|error| StoreError::Failed(format!("no thread for the writer: {error}")))?;
         Ok(Self { queue: Some(queue), thread: Some(thread) })
     }
@@ -95,6 +103,11 @@ impl Writer {
         }
     }
 
+    /// Asks for a look at what was damaged; nobody waits for it.
+    pub(crate) fn examine(&self) {
+        let _ = self.send(Order::Examine);
+    }
+
     fn send(&self, order: Order) -> Result<(), StoreError> {
         let queue = self.queue.as_ref().ok_or(StoreError::Closed)?;
         queue.send(order).map_err(|_| StoreError::Closed)
@@ -103,6 +116,8 @@ impl Writer {
 
 impl Drop for Writer {
     fn drop(&mut self) {
+        // A check that goes on holds an end of the queue, so the thread has to be told.
+        let _ = self.send(Order::Close(oneshot::channel().0));
         drop(self.queue.take());
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
@@ -112,23 +127,39 @@ impl Drop for Writer {
 
 /// The writer thread's own things.
 struct Desk<'a> {
-    db: Db,
+    /// Missing while the file cannot be opened for writing.
+    db: Option<Db>,
     path: &'a Path,
     health: &'a Health,
-    housekeeper: Housekeeper,
+    patience: Patience,
+    turnstile: Turnstile,
     commits: u64,
+}
+
+/// Why a transaction was taken back.
+enum Spoiled {
+    /// By one of the pieces.
+    Piece(DbError),
+    /// By the file: nobody would fare better.
+    File(DbError),
 }
 
 impl Desk<'_> {
     fn serve(mut self, orders: &Receiver<Order>) {
+        // A file that another program raised since is put right at once, for that program may read it next.
+        let raised = |db: &Db| states::are_beside(&db.connection, &db.shape).unwrap_or_default();
+        if self.db.as_ref().is_some_and(raised) {
+            drop(self.together(&mut []));
+        }
         let mut closing = None;
         while closing.is_none() {
             let Ok(order) = orders.recv() else { break };
-            let mut group = Vec::new();
+            let (mut group, mut examine) = (Vec::new(), false);
             let mut next = Some(order);
             while let Some(order) = next.take() {
                 match order {
                     Order::Write(piece) => group.push(piece),
+                    Order::Examine => examine = true,
                     Order::Close(done) => closing = Some(done),
                 }
                 if closing.is_none() && group.len() < LARGEST_GROUP {
@@ -136,88 +167,118 @@ impl Desk<'_> {
                 }
             }
             self.commit(group);
+            if let (true, None, Some(db)) = (examine, &closing, &mut self.db) {
+                self.health.examine(db);
+            }
         }
-        self.housekeeper.finish();
-        self.health.leave(&self.db);
+        self.health.leave(self.db.as_ref());
         drop(self.db);
         if let Some(done) = closing {
             let _ = done.send(());
         }
     }
 
-    fn commit(&mut self, group: Vec<Box<dyn Work>>) {
+    /// Commits a group and answers everybody in it.
+    fn commit(&mut self, mut group: Vec<Box<dyn Work>>) {
         if group.is_empty() {
             return;
         }
-        if let Err(error) = self.health.permit().map_err(DbError::from).and_then(|()| self.begin()) {
-            let told = self.tell(error);
-            group.into_iter().for_each(|piece| piece.answer(Err(told.clone())));
-            return;
-        }
-        let mut good = Vec::with_capacity(group.len());
-        for mut piece in group {
-            match self.run(&mut *piece) {
-                Ok(()) => good.push(piece),
-                Err(error) => piece.answer(Err(self.tell(error))),
+        let _turn = self.turnstile.pass();
+        match self.together(&mut group) {
+            Err(Spoiled::Piece(_)) if group.len() > 1 => {
+                for mut piece in group {
+                    let alone = self.together(std::slice::from_mut(&mut piece));
+                    piece.answer(alone.map_err(|spoiled| self.tell(spoiled)));
+                }
+            }
+            outcome => {
+                let outcome = outcome.map_err(|spoiled| self.tell(spoiled));
+                group.into_iter().for_each(|piece| piece.answer(outcome.clone()));
             }
         }
-        let committed = self.db.connection.execute_batch("COMMIT").map_err(|error| {
-            let _ = self.db.connection.execute_batch("ROLLBACK");
-            self.tell(error.into())
-        });
-        good.into_iter().for_each(|piece| piece.answer(committed.clone()));
         self.commits += 1;
         if self.commits.is_multiple_of(CHECKPOINT_EVERY) {
-            self.housekeeper.checkpoint();
+            self.checkpoint();
         }
     }
 
-    /// Runs one piece so that its failure leaves no trace in the transaction.
-    fn run(&self, piece: &mut dyn Work) -> DbResult<()> {
-        let attempt = |piece: &mut dyn Work| in_savepoint(&self.db.connection, || piece.run(&self.db));
-        match attempt(piece) {
-            Err(error) if error.is_index_damage() => {
-                self.health.mend_index(&self.db)?;
-                attempt(piece)
+    /// Commits all pieces or none, and tries again after mending what can be mended.
+    fn together(&mut self, pieces: &mut [Box<dyn Work>]) -> Result<(), Spoiled> {
+        let mut outcome = self.attempt(pieces);
+        for _ in 0..MENDINGS {
+            let mended = match (&outcome, &mut self.db) {
+                (Err(Spoiled::Piece(error) | Spoiled::File(error)), Some(db)) if error.is_damage() => {
+                    self.health.mend(db, error)
+                }
+                _ => false,
+            };
+            if !mended {
+                break;
             }
-            other => other,
+            outcome = self.attempt(pieces);
         }
+        outcome
+    }
+
+    /// Runs the pieces in one transaction; an error means that nothing of them was kept.
+    fn attempt(&mut self, pieces: &mut [Box<dyn Work>]) -> Result<(), Spoiled> {
+        let patience = self.patience.clone();
+        let db = self.begin().map_err(Spoiled::File)?;
+        for piece in pieces {
+            if let Err(error) = unharmed(|| piece.run(db)) {
+                db.roll_back();
+                return Err(Spoiled::Piece(error));
+            }
+        }
+        // Without a log, readers can hold up a commit.
+        if let Err(error) = patience.with(|| Ok(db.connection.execute_batch("COMMIT")?)) {
+            db.roll_back();
+            return Err(Spoiled::File(error));
+        }
+        self.health.entered();
+        Ok(())
     }
 
     /// Takes the write lock, however long others need it within reason.
-    fn begin(&mut self) -> DbResult<()> {
-        let mut tried = 0;
-        loop {
-            tried += 1;
-            match self.db.connection.execute_batch("BEGIN IMMEDIATE").map_err(DbError::from) {
-                Ok(()) => break,
-                Err(error) if error.is_busy() && tried < ATTEMPTS => {
-                    let pause = rand::rng().random_range(SHORTEST_PAUSE..=LONGEST_PAUSE);
-                    std::thread::sleep(Duration::from_millis(pause));
-                }
-                Err(error) => return Err(error),
+    fn begin(&mut self) -> DbResult<&mut Db> {
+        self.health.permit()?;
+        let db = match self.db.take().filter(|db| db.is_current(self.path)) {
+            Some(db) => db,
+            None => {
+                Db::open(self.path, Access::Write, &self.patience).map_err(|error| error.told_of_readable(self.path))?
             }
+        };
+        let db = self.db.insert(db);
+        self.patience.with(|| Ok(db.connection.execute_batch("BEGIN IMMEDIATE")?))?;
+        let ready = db.refresh().and_then(|()| self.health.enter(db)).and_then(|()| states::settle(db));
+        if let Err(error) = ready {
+            db.roll_back();
+            return Err(error);
         }
-        let ready = self.db.refresh().and_then(|()| self.health.enter(&self.db));
-        if ready.is_err() {
-            let _ = self.db.connection.execute_batch("ROLLBACK");
-        }
-        ready
+        Ok(db)
     }
 
-    fn tell(&self, error: DbError) -> StoreError {
-        let told = error.told(self.path);
+    fn checkpoint(&self) {
+        let Some(db) = &self.db else { return };
+        if let Err(error) = db.connection.execute_batch("PRAGMA wal_checkpoint(PASSIVE)") {
+            tracing::debug!("a checkpoint of the session store failed: {error}");
+        }
+    }
+
+    fn tell(&self, (Spoiled::Piece(error) | Spoiled::File(error)): Spoiled) -> StoreError {
+        let told = if self.db.is_some() { error.told_of_open(self.path) } else { error.told(self.path) };
         self.health.hear(&told);
         told
     }
 }
 
-fn in_savepoint(connection: &Connection, work: impl FnOnce() -> DbResult<()>) -> DbResult<()> {
-    connection.prepare_cached("SAVEPOINT piece")?.execute([])?;
-    let done = work();
-    if done.is_err() {
-        connection.prepare_cached("ROLLBACK TO piece")?.execute([])?;
-    }
-    connection.prepare_cached("RELEASE piece")?.execute([])?;
-    done
+/// A panic is the failure of the piece it happens in, not of the writer.
+fn unharmed(work: impl FnOnce() -> DbResult<()>) -> DbResult<()> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
+        let words = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
+        Err(StoreError::Failed(format!("a write panicked: {}", words.unwrap_or("without words"))).into())
+    })
 }
+
+#[cfg(test)]
+mod tests;

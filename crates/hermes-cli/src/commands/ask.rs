@@ -229,7 +229,7 @@ fn alike(wanted: &str, names: Vec<String>) -> Vec<String> {
     scored.into_iter().take(MOST_SUGGESTIONS).map(|(_, name)| name).collect()
 }
 
-fn new_session_id() -> SessionId {
+pub(super) fn new_session_id() -> SessionId {
     let random: [u8; 3] = rand::random();
     SessionId::new(format!("{}_{}", Zoned::now().strftime("%Y%m%d_%H%M%S"), hex::encode(random)))
 }

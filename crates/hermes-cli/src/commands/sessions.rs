@@ -1,11 +1,159 @@
 //! `hermes sessions`: past conversations, found, read, named and removed.
+//!
+//! Every command works on the store port. A session is named by its id, the beginning of its id, or its title. Stdout
+//! carries what was asked for, `--json` one value (docs/sessions.md has the shapes); everything else goes to stderr.
+
+mod change;
+mod export;
+mod lineage;
+mod list;
+mod name;
+mod paper;
+mod prune;
+mod recover;
+mod search;
+mod show;
+mod stats;
+mod when;
 
 use super::{Console, Exit, Trouble};
-use clap::Args;
+use crate::memory;
+use crate::settings::Home;
+use clap::{Args, Subcommand};
+use hermes_core::store::SessionStore;
+use paper::{Paper, json_pretty};
+use serde::Serialize;
+use when::Clock;
+
+const EXAMPLES: &str = "\
+Examples:
+  hermes sessions                            the newest conversations
+  hermes sessions show \"Fix the build\"       read one, by title or by the beginning of its id
+  hermes sessions search docker NOT compose --since 2w
+  hermes sessions export --all -o all.jsonl
+  hermes sessions prune --older-than 90d --dry-run
+
+A time is how long ago (5h, 2d, 1w, or a number of days) or a date (2026-07-05, \"2026-07-05 14:30\").";
 
 #[derive(Debug, Args)]
-pub struct SessionsArgs {}
+#[command(after_help = EXAMPLES)]
+pub struct SessionsArgs {
+    #[command(subcommand)]
+    pub command: Option<SessionsCommand>,
+}
 
-pub async fn run(_args: SessionsArgs, _profile: Option<&str>, console: &mut Console<'_>) -> Exit {
-    console.finish(Err(Trouble::Refused("not there yet".into())))
+#[derive(Debug, Subcommand)]
+pub enum SessionsCommand {
+    #[command(flatten)]
+    Whole(StoreCommand),
+    /// Save what can be read of a damaged file into a new one
+    Recover(recover::RecoverArgs),
+}
+
+/// The commands that need a store in order.
+#[derive(Debug, Subcommand)]
+pub enum StoreCommand {
+    /// List conversations, the newest first (the default)
+    #[command(alias = "ls")]
+    List(list::ListArgs),
+    /// Read a conversation
+    Show(show::ShowArgs),
+    /// Find something that was said; finding nothing is no failure
+    Search(search::SearchArgs),
+    /// Write conversations to a file or to stdout
+    Export(export::ExportArgs),
+    /// Give a conversation another title; an empty one takes it away
+    Rename(change::RenameArgs),
+    /// Delete conversations
+    #[command(alias = "rm")]
+    Delete(change::DeleteArgs),
+    /// Delete old conversations that have ended
+    Prune(prune::PruneArgs),
+    /// The store in numbers
+    Stats(stats::StatsArgs),
+    /// Copy a conversation, to try another way from there
+    Branch(change::BranchArgs),
+    /// Draw how conversations descend from each other
+    Lineage(lineage::LineageArgs),
+}
+
+/// What every command works with.
+struct Desk<'a> {
+    store: &'a dyn SessionStore,
+    clock: Clock,
+    paper: Paper,
+}
+
+pub async fn run(args: SessionsArgs, profile: Option<&str>, console: &mut Console<'_>) -> Exit {
+    let outcome = match Home::of_process(profile) {
+        Ok(home) => in_home(args, &home, console).await,
+        Err(error) => Err(error.into()),
+    };
+    console.finish(outcome)
+}
+
+async fn in_home(args: SessionsArgs, home: &Home, console: &mut Console<'_>) -> Result<Exit, Trouble> {
+    let command = match args.command {
+        Some(SessionsCommand::Recover(args)) => return recover::run(args, home, console).await,
+        Some(SessionsCommand::Whole(command)) => command,
+        None => StoreCommand::List(list::ListArgs::default()),
+    };
+    let Some(store) = memory::open_existing(home).await? else { return nothing_yet(&command, console) };
+    let desk = Desk { store: &store, clock: Clock::of_process(), paper: Paper::of_process() };
+    let outcome = act(command, &desk, console).await;
+    store.close().await;
+    outcome
+}
+
+async fn act(command: StoreCommand, desk: &Desk<'_>, console: &mut Console<'_>) -> Result<Exit, Trouble> {
+    match command {
+        StoreCommand::List(args) => list::run(args, desk, console).await,
+        StoreCommand::Show(args) => show::run(args, desk, console).await,
+        StoreCommand::Search(args) => search::run(args, desk, console).await,
+        StoreCommand::Export(args) => export::run(args, desk, console).await,
+        StoreCommand::Rename(args) => change::rename(args, desk, console).await,
+        StoreCommand::Delete(args) => change::delete(args, desk, console).await,
+        StoreCommand::Prune(args) => prune::run(args, desk, console).await,
+        StoreCommand::Stats(args) => stats::run(args, desk, console).await,
+        StoreCommand::Branch(args) => change::branch(args, desk, console).await,
+        StoreCommand::Lineage(args) => lineage::run(args, desk, console).await,
+    }
+}
+
+/// A home in which nothing was ever said. Looking around is fine there; a session to name or to export there is none.
+fn nothing_yet(command: &StoreCommand, console: &mut Console<'_>) -> Result<Exit, Trouble> {
+    let json = match command {
+        StoreCommand::List(args) if args.json => Some("[]"),
+        StoreCommand::Search(args) if args.json => Some(search::NOTHING),
+        StoreCommand::Stats(args) if args.json => Some("null"),
+        StoreCommand::List(_) | StoreCommand::Search(_) | StoreCommand::Stats(_) | StoreCommand::Prune(_) => None,
+        _ => return Err(Trouble::Refused(NO_STORE.into())),
+    };
+    if let Some(json) = json {
+        writeln!(console.out, "{json}")?;
+    }
+    writeln!(console.err, "{NO_STORE}")?;
+    Ok(Exit::Done)
+}
+
+const NO_STORE: &str = "There are no conversations yet. `hermes -z \"why is the sky blue?\"` begins one.";
+
+impl Desk<'_> {
+    /// One JSON value on stdout.
+    fn print_json(&self, value: &impl Serialize, console: &mut Console<'_>) -> Result<Exit, Trouble> {
+        let text = json_pretty(value).map_err(std::io::Error::from)?;
+        writeln!(console.out, "{text}")?;
+        Ok(Exit::Done)
+    }
+
+    fn time(&self, typed: Option<&str>) -> Result<Option<hermes_types::Moment>, Trouble> {
+        let parsed = typed.map(|typed| self.clock.parse(typed)).transpose();
+        parsed.map_err(|error| Trouble::Usage(error.to_string()))
+    }
+}
+
+/// `1 message`, `2 messages`.
+fn count(number: u64, noun: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {noun}{plural}", super::table::grouped(number))
 }

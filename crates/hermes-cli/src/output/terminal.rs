@@ -12,14 +12,14 @@ const USUAL_WIDTH: u16 = 80;
 
 /// The two streams of this process, looked at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Terminal {
-    pub(super) out: Attached,
-    pub(super) err: Attached,
-    colour: bool,
+pub(crate) struct Terminal {
+    pub(crate) out: Attached,
+    pub(crate) err: Attached,
+    pub(crate) colour: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Attached {
+pub(crate) enum Attached {
     /// A file, a pipe, another program.
     Elsewhere,
     /// A terminal that shows text and nothing more.
@@ -34,7 +34,7 @@ pub(super) enum Style {
 }
 
 impl Terminal {
-    pub(super) fn of_process() -> Self {
+    pub(crate) fn of_process() -> Self {
         let set = |name| std::env::var_os(name).filter(|value| !value.is_empty());
         let dumb = set("TERM").is_none_or(|term| term == "dumb");
         let attached = |is_terminal| match (is_terminal, dumb) {
@@ -69,13 +69,13 @@ impl Terminal {
 }
 
 impl Attached {
-    pub(super) fn is_terminal(self) -> bool {
+    pub(crate) fn is_terminal(self) -> bool {
         self != Self::Elsewhere
     }
 }
 
 /// Cells per line, asked anew each time because people resize their windows.
-pub(super) fn width() -> usize {
+pub(crate) fn width() -> usize {
     let size = terminal_size::terminal_size();
     let width = size.map_or(0, |(Width(cells), _)| cells);
     usize::from(if width == 0 { USUAL_WIDTH } else { width })

@@ -117,7 +117,7 @@ impl Wrap {
 }
 
 /// A finished text in lines of at most `width` cells.
-pub(super) fn fill(text: &str, width: usize) -> String {
+pub(crate) fn fill(text: &str, width: usize) -> String {
     let mut wrap = Wrap::default();
     let mut filled = wrap.push(text, width);
     filled.push_str(&wrap.flush(width));

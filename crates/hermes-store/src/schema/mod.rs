@@ -5,6 +5,7 @@
 
 mod ladder;
 mod shape;
+pub(crate) mod states;
 
 pub(crate) use shape::{Index, Shape};
 
@@ -18,21 +19,16 @@ pub(crate) const FOUNDING: u32 = 6;
 /// The newest version of the other program that is known to be safe to write to.
 pub(crate) const NEWEST: u32 = 22;
 
-const TABLES: &str = include_str!("founding.sql");
+pub(crate) const TABLES: &str = include_str!("founding.sql");
 const TITLES: &str = include_str!("titles.sql");
 pub(crate) const INDEX: &str = include_str!("index.sql");
-const PRIVATE: &str = include_str!("private.sql");
+pub(crate) const PRIVATE: &str = include_str!("private.sql");
 /// Raised when a table is added to `private.sql`: files that have this many need no look at each of them.
 const PRIVATE_VERSION: i64 = 1;
 
 /// Brings a file to a form we can work with: creates the tables, climbs the ladder, adds our own. Costs one read of the
 /// schema when nothing is to be done.
-pub(crate) fn prepare(connection: &mut Connection, path: &Path) -> DbResult<()> {
-    if let Some(found) = version(connection)?
-        && found > NEWEST
-    {
-        return Err(StoreError::TooNew { place: path.display().to_string(), found, known: NEWEST }.into());
-    }
+pub(crate) fn prepare(connection: &mut Connection) -> DbResult<()> {
     if is_ready(connection)? {
         return Ok(());
     }
@@ -53,6 +49,16 @@ pub(crate) fn prepare(connection: &mut Connection, path: &Path) -> DbResult<()> 
     )?;
     transaction.commit()?;
     Ok(())
+}
+
+/// Before anything is written to a file: is it one of those we know?
+pub(crate) fn refuse_newer(connection: &Connection, path: &Path) -> DbResult<()> {
+    match version(connection)? {
+        Some(found) if found > NEWEST => {
+            Err(StoreError::TooNew { place: path.display().to_string(), found, known: NEWEST }.into())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The version in the file; `None` when there is none yet.

@@ -7,6 +7,7 @@ CREATE TABLE IF NOT EXISTS hermes_message_extra (
     sent TEXT,
     fields TEXT
 );
+CREATE INDEX IF NOT EXISTS hermes_message_extra_states ON hermes_message_extra(message_id) WHERE state <> 0;
 
 -- One row per call of a model. Money is in whole picodollars. No key to sessions: what was spent stays spent.
 CREATE TABLE IF NOT EXISTS hermes_calls (

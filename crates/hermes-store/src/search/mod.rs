@@ -181,6 +181,7 @@ fn is_damage(error: &DbError) -> bool {
 mod tests {
     use super::*;
     use crate::db::Access;
+    use crate::patience::Patience;
 
     #[test]
     fn a_file_without_our_tables_that_may_only_be_read_is_searched_too() {
@@ -188,7 +189,7 @@ mod tests {
         let path = folder.path().join("state.db");
         let connection = rusqlite::Connection::open(&path).expect("a file");
         connection.execute_batch(include_str!("../../tests/store/fixtures/v6.sql")).expect("tables");
-        let db = Db::open(&path, Access::Read).expect("opened");
+        let db = Db::open(&path, Access::Read, &Patience::default()).expect("opened");
         for (text, expected, manner) in [
             ("aardvark", &[1, 3, 4][..], Manner::Words),
             ("aard*", &[1, 3, 4], Manner::Words),

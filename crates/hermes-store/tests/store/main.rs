@@ -1,9 +1,18 @@
 //! The store through its public face, on every kind of file there is.
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::indexing_slicing, reason = "a test reports by panicking")]
 
+mod backup;
+mod health;
+mod insights;
+mod ledger;
+mod lineage;
+mod recover;
+mod removal;
 mod round_trip;
 mod search;
 mod search_bench;
 mod search_index;
 mod search_laws;
+mod sessions;
 mod stage;
+mod titles;

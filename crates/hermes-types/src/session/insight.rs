@@ -45,6 +45,8 @@ impl Insights {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ModelUse {
     pub sessions: u64,
+    /// As far as it is known: for each call what the provider said, else what was computed.
+    pub cost_usd: Option<Usd>,
     #[serde(flatten)]
     pub sum: UsageRow,
 }
@@ -70,7 +72,10 @@ pub struct Bucket {
     pub start: Moment,
     pub sessions: u64,
     pub messages: u64,
-    pub tokens: u64,
+    /// Without a cost of its own.
+    #[serde(flatten)]
+    pub usage: Usage,
+    /// As far as it is known: for each call what the provider said, else what was computed.
     pub cost_usd: Option<Usd>,
 }
 

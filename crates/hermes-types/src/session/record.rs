@@ -171,7 +171,7 @@ pub struct StoreFacts {
 
 /// The beginning of a text on one line.
 pub fn preview(text: &str) -> String {
-    let line = text.chars().map(|c| if c.is_whitespace() { ' ' } else { c });
+    let line = text.trim_start().chars().map(|c| if c.is_whitespace() { ' ' } else { c });
     let head: String = line.clone().take(PREVIEW).collect();
     if line.count() > PREVIEW { format!("{}...", head.trim_end()) } else { head.trim_end().to_owned() }
 }

@@ -45,6 +45,14 @@ impl Title {
         self.base().chars().take(LONGEST - ROOM_FOR_NUMBER).collect()
     }
 
+    /// Whether `other` is this title with a number.
+    pub fn is_continued_by(&self, other: &str) -> bool {
+        match base_and_number(other) {
+            (base, Some(number)) => base == self.0 || numbered(&self.0, number) == other,
+            (_, None) => false,
+        }
+    }
+
     /// The title for the next session of this lineage, given every title that begins with its [`stem`](Self::stem).
     ///
     /// ```
@@ -59,7 +67,8 @@ impl Title {
         let numbers = existing().map(base_and_number).filter(|(other, _)| *other == base);
         let Some(mut number) = numbers.map(|(_, number)| number.unwrap_or(1)).max() else { return base.to_owned() };
         loop {
-            number = number.saturating_add(1);
+            // After the last number there is the first again: a title nobody counts to must not end the counting.
+            number = number.checked_add(1).unwrap_or(2);
             let next = numbered(base, number);
             if existing().all(|title| title != next) {
                 return next;
@@ -137,5 +146,19 @@ mod tests {
         let numbered = next(&long, &[&long]);
         assert_eq!((numbered.chars().count(), numbered.ends_with("x #2")), (100, true), "{numbered}");
         assert!(next(&long, &[&long, &numbered]).ends_with("x #3"));
+        assert_eq!(next("T", &["T #18446744073709551615", "T #2"]), "T #3", "after the last number");
+    }
+
+    #[test]
+    fn a_title_is_continued_by_its_numbers() {
+        let continued =
+            |title: &str, other: &str| Title::parse(title).expect("fits").expect("a title").is_continued_by(other);
+        let table = [("T", "T #2", true), ("T", "T", false), ("T", "T #x", false), ("T", "Tea #2", false)];
+        for (title, other, expected) in table {
+            assert_eq!(continued(title, other), expected, "{title} {other}");
+        }
+        let long = "x".repeat(100);
+        assert!(continued(&long, &format!("{} #2", "x".repeat(97))), "the base gave way to the number");
+        assert!(!continued(&long, &format!("{} #2", "x".repeat(90))), "another title");
     }
 }

@@ -1,0 +1,289 @@
+//! `hermes sessions search`: where something was said.
+//!
+//! Hits are grouped by conversation, in the order they were ranked. Finding nothing is an answer, not a failure: the exit
+//! code is 0 and a sentence on stderr says so.
+
+use super::paper::{Ink, Paper, cut, one_line};
+use super::when::Clock;
+use super::{Console, Desk, Exit, Trouble};
+use crate::output::wrap;
+use clap::{Args, ValueEnum};
+use hermes_types::{Found, Hit, Manner, Role, SearchOrder, SearchQuery, SessionId};
+
+/// What `--json` prints where nothing was ever said.
+pub(super) const NOTHING: &str = r#"{"hits": [], "manner": "words", "considered": 0, "more": false}"#;
+/// How the store marks a match.
+const OPEN: &str = ">>>";
+const CLOSE: &str = "<<<";
+/// Context is a reminder, not the text.
+const CONTEXT_CELLS: usize = 100;
+
+#[derive(Debug, Args)]
+pub struct SearchArgs {
+    /// Words that must all be there; "a phrase", OR, NOT and prefix* work too
+    #[arg(required = true, value_name = "QUERY")]
+    pub query: Vec<String>,
+    /// Only conversations held here (repeatable)
+    #[arg(long, value_name = "SOURCE")]
+    pub source: Vec<String>,
+    /// None held here (repeatable)
+    #[arg(long, value_name = "SOURCE")]
+    pub exclude_source: Vec<String>,
+    /// Only what was said by: user, assistant, tool, system (repeatable)
+    #[arg(long, value_enum, value_name = "ROLE")]
+    pub role: Vec<Speaker>,
+    /// Not before this time
+    #[arg(long, value_name = "TIME")]
+    pub since: Option<String>,
+    /// Not after this time
+    #[arg(long, value_name = "TIME")]
+    pub until: Option<String>,
+    /// Only in this conversation: id, beginning of an id, or title
+    #[arg(long, value_name = "NAME")]
+    pub session: Option<String>,
+    /// What comes first
+    #[arg(long, value_enum, default_value_t = Order::Best)]
+    pub sort: Order,
+    /// At most this many hits
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub limit: usize,
+    /// Leave out the first N hits
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub offset: usize,
+    /// One JSON object instead of text
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Speaker {
+    User,
+    Assistant,
+    Tool,
+    System,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Order {
+    /// What fits best, newer before older
+    Best,
+    Newest,
+    Oldest,
+}
+
+pub(super) async fn run(args: SearchArgs, desk: &Desk<'_>, console: &mut Console<'_>) -> Result<Exit, Trouble> {
+    let mut query = query(&args, desk).await?;
+    if args.json {
+        return desk.print_json(&desk.store.search(query).await?, console);
+    }
+    // One more than is shown tells whether there are more.
+    query.limit = query.limit.saturating_add(1);
+    let mut found = desk.store.search(query).await?;
+    let rest = found.hits.len() > args.limit;
+    found.hits.truncate(args.limit);
+    write!(console.out, "{}", draw(&found.hits, desk.paper, &desk.clock))?;
+    for remark in remarks(&args, &found, rest) {
+        writeln!(console.err, "{remark}")?;
+    }
+    Ok(Exit::Done)
+}
+
+async fn query(args: &SearchArgs, desk: &Desk<'_>) -> Result<SearchQuery, Trouble> {
+    let session = match &args.session {
+        Some(name) => Some(desk.find(name).await?),
+        None => None,
+    };
+    let role = |speaker: &Speaker| match speaker {
+        Speaker::User => Role::User,
+        Speaker::Assistant => Role::Assistant,
+        Speaker::Tool => Role::Tool,
+        Speaker::System => Role::System,
+    };
+    Ok(SearchQuery {
+        sources: args.source.clone(),
+        exclude_sources: args.exclude_source.clone(),
+        roles: args.role.iter().map(role).collect(),
+        session,
+        since: desk.time(args.since.as_deref())?,
+        until: desk.time(args.until.as_deref())?,
+        order: match args.sort {
+            Order::Best => SearchOrder::Best,
+            Order::Newest => SearchOrder::Newest,
+            Order::Oldest => SearchOrder::Oldest,
+        },
+        limit: args.limit,
+        offset: args.offset,
+        ..SearchQuery::new(args.query.join(" "))
+    })
+}
+
+/// What has to be known about the hits besides them; `rest` when others follow.
+fn remarks(args: &SearchArgs, found: &Found, rest: bool) -> Vec<String> {
+    let mut remarks = Vec::new();
+    if found.hits.is_empty() && !rest {
+        let words = one_line(&args.query.join(" "));
+        remarks.push(match args.offset {
+            0 => format!("Nothing was found for: {words}"),
+            offset => format!("There are no more than {offset} hits for: {words}"),
+        });
+    } else if found.manner == Manner::Inside {
+        remarks.push("Matched anywhere inside words.".into());
+    }
+    if found.more {
+        let ranked = found.considered;
+        remarks.push(format!(
+            "The words are common: only the newest {ranked} matches were ranked. More words, --since and --until look further back."
+        ));
+    }
+    if rest {
+        let next = args.offset.saturating_add(args.limit);
+        remarks.push(format!("`--offset {next}` shows what follows."));
+    }
+    remarks
+}
+
+fn draw(hits: &[Hit], paper: Paper, clock: &Clock) -> String {
+    let mut sessions: Vec<&SessionId> = Vec::new();
+    for hit in hits {
+        if !sessions.contains(&&hit.session_id) {
+            sessions.push(&hit.session_id);
+        }
+    }
+    let mut blocks = Vec::new();
+    for session in sessions {
+        let mut lines = Vec::new();
+        for hit in hits.iter().filter(|hit| hit.session_id == *session) {
+            if lines.is_empty() {
+                lines.push(heading(hit, paper, clock));
+            }
+            lines.extend(drawn_hit(hit, paper, clock));
+        }
+        blocks.push(lines.join("\n") + "\n");
+    }
+    blocks.join("\n")
+}
+
+fn heading(hit: &Hit, paper: Paper, clock: &Clock) -> String {
+    let title = hit.title.as_deref().map_or_else(|| "(no title)".to_owned(), one_line);
+    let about = format!(
+        "  {}  {}  {}",
+        clock.ago(hit.session_started),
+        one_line(&hit.source),
+        one_line(hit.session_id.as_str())
+    );
+    let room = paper.width.map_or(usize::MAX, |width| width.saturating_sub(super::paper::cells(&about)));
+    format!("{}{}", paper.ink(Ink::Bold, &cut(&title, room.max(10))), paper.ink(Ink::Dim, &about))
+}
+
+fn drawn_hit(hit: &Hit, paper: Paper, clock: &Clock) -> Vec<String> {
+    let who = match (hit.role, hit.tool_name.as_deref()) {
+        (Role::Tool, Some(tool)) => one_line(tool),
+        (role, _) => word(role).to_owned(),
+    };
+    let (before, after): (Vec<_>, Vec<_>) = hit.context.iter().partition(|neighbour| neighbour.id < hit.id);
+    let room = paper.width.unwrap_or(CONTEXT_CELLS).saturating_sub(4);
+    let context = |neighbours: Vec<&hermes_types::Neighbour>| -> Vec<String> {
+        let told = neighbours.iter().map(|neighbour| (neighbour.role, one_line(&neighbour.content)));
+        let told = told.filter(|(_, text)| !text.is_empty());
+        told.map(|(role, text)| {
+            let line = cut(&format!("{}: {text}", word(role)), room.min(CONTEXT_CELLS));
+            format!("    {}", paper.ink(Ink::Dim, &line))
+        })
+        .collect()
+    };
+    let mark = paper.ink(Ink::Dim, &format!("#{} {}", hit.id, clock.stamp(hit.at)));
+    let mut lines = vec![format!("  {who} {mark}")];
+    lines.extend(context(before));
+    let snippet = one_line(&hit.snippet);
+    let snippet = paper.width.map_or_else(|| snippet.clone(), |_| wrap::fill(&snippet, room));
+    lines.push(format!("    {}", highlighted(&snippet.replace('\n', "\n    "), paper)));
+    lines.extend(context(after));
+    lines
+}
+
+fn word(role: Role) -> &'static str {
+    match role {
+        Role::System => "system",
+        Role::User => "you",
+        Role::Assistant => "hermes",
+        Role::Tool => "tool",
+    }
+}
+
+/// Matches in colour where there are colours, in their marks elsewhere.
+fn highlighted(snippet: &str, paper: Paper) -> String {
+    if !paper.colour {
+        return snippet.to_owned();
+    }
+    let mut out = String::new();
+    let mut rest = snippet;
+    while let Some((before, (inside, after))) =
+        rest.split_once(OPEN).and_then(|(before, rest)| Some((before, rest.split_once(CLOSE)?)))
+    {
+        out.push_str(before);
+        out.push_str(&paper.ink(Ink::Match, inside));
+        rest = after;
+    }
+    out + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hermes_types::{MessageId, Moment, Neighbour};
+
+    fn hit(id: i64, session: &str, title: Option<&str>, snippet: &str) -> Hit {
+        let began = 1_760_000_000.0;
+        Hit {
+            id: MessageId(id),
+            session_id: SessionId::new(session),
+            role: Role::Assistant,
+            snippet: snippet.into(),
+            at: Moment::from_seconds(began + id as f64),
+            tool_name: None,
+            source: "cli".into(),
+            model: None,
+            session_started: Moment::from_seconds(began),
+            title: title.map(str::to_owned),
+            context: vec![
+                Neighbour { id: MessageId(id - 1), role: Role::User, content: "and\nthe \u{1b}[31mquokka?".into() },
+                Neighbour { id: MessageId(id + 1), role: Role::Tool, content: String::new() },
+            ],
+        }
+    }
+
+    #[test]
+    fn hits_stand_under_their_conversation() {
+        let hits = [
+            hit(5, "s1", Some("Animals"), "the >>>quokka<<< eats\u{1b}]0;owned\u{7} leaves"),
+            hit(9, "s2", None, ">>>quokka<<<"),
+            hit(7, "s1", Some("Animals"), "a >>>quokka<<<"),
+        ];
+        let clock = Clock::at("2026-07-15T12:00:00Z");
+        let plain = draw(&hits, Paper { width: None, colour: false }, &clock);
+        let expected = "\
+Animals  2025-10-09  cli  s1
+  hermes #5 2025-10-09 08:53
+    you: and the quokka?
+    the >>>quokka<<< eats leaves
+  hermes #7 2025-10-09 08:53
+    you: and the quokka?
+    a >>>quokka<<<
+
+(no title)  2025-10-09  cli  s2
+  hermes #9 2025-10-09 08:53
+    you: and the quokka?
+    >>>quokka<<<
+";
+        assert_eq!(plain, expected);
+        let inked = draw(&hits, Paper { width: Some(80), colour: true }, &clock);
+        assert!(inked.contains("the \u{1b}[1;33mquokka\u{1b}[0m eats leaves"), "{inked:?}");
+    }
+
+    #[test]
+    fn marks_that_were_said_are_left_alone() {
+        let paper = Paper { width: None, colour: true };
+        assert_eq!(highlighted(">>> print(1)", paper), ">>> print(1)");
+        assert_eq!(highlighted("<<< a >>>b<<< >>>", paper), "<<< a \u{1b}[1;33mb\u{1b}[0m >>>");
+    }
+}

@@ -1,0 +1,84 @@
+//! A conversation tried another way: its live messages in a new session. The old one stays as it is.
+
+use crate::db::Db;
+use crate::fault::DbResult;
+use crate::lineage::{BRANCHED_FROM, DELEGATED_FROM};
+use crate::{session, titles, transcript};
+use hermes_core::store::StoreError;
+use hermes_types::{MessageId, Moment, NewSession, Session, SessionId, Title};
+use serde_json::Value;
+
+pub(crate) fn branch(db: &Db, from: &SessionId, new: NewSession, upto: Option<MessageId>, now: Moment) -> DbResult<()> {
+    if new.id == *from {
+        return Err(StoreError::Circle(new.id).into());
+    }
+    let source = session::get(db, from)?.ok_or_else(|| StoreError::NoSession(from.to_string()))?;
+    if session::is_known(db, &new.id)? {
+        return Err(StoreError::Exists(new.id).into());
+    }
+    let messages = live_messages(db, from, upto)?;
+    let title = source.title.clone();
+    let new = inherit(new, source);
+    session::create(db, &new, now)?;
+    for message in messages {
+        copy(db, message, &new.id)?;
+    }
+    transcript::recount(db, &new.id)?;
+    // A title of another program that would not do here is no reason to refuse a branch.
+    if let Some(Ok(Some(title))) = title.map(|title| Title::parse(&title)) {
+        let next = titles::next(db, title.as_str())?;
+        titles::rename(db, &new.id, &next)?;
+    }
+    Ok(())
+}
+
+/// What the new session was not given it has from the old one: the same model and prompt keep a prompt cache warm.
+fn inherit(new: NewSession, source: Session) -> NewSession {
+    let mut config = new.model_config.or(source.model_config).unwrap_or_default();
+    config.shift_remove(DELEGATED_FROM);
+    config.insert(BRANCHED_FROM.into(), source.id.as_str().into());
+    let cwd = source.extra.get("cwd").and_then(Value::as_str).map(str::to_owned);
+    NewSession {
+        user_id: new.user_id.or(source.user_id),
+        model: new.model.or(source.model),
+        system_prompt: new.system_prompt.or(source.system_prompt),
+        cwd: new.cwd.or(cwd),
+        model_config: Some(config),
+        parent: Some(source.id),
+        ..new
+    }
+}
+
+fn live_messages(db: &Db, id: &SessionId, upto: Option<MessageId>) -> DbResult<Vec<MessageId>> {
+    let mut statement = db
+        .connection
+        .prepare_cached("SELECT id FROM every_message WHERE session_id = ?1 AND state = 0 AND id <= ?2 ORDER BY id")?;
+    let last = upto.map_or(i64::MAX, |message| message.0);
+    let found = statement.query_map((id.as_str(), last), |row| row.get(0).map(MessageId))?;
+    let messages: Vec<MessageId> = found.collect::<Result<_, _>>()?;
+    match upto {
+        Some(message) if messages.last() != Some(&message) => {
+            Err(StoreError::NoMessage { session: id.clone(), message }.into())
+        }
+        _ => Ok(messages),
+    }
+}
+
+/// Row by row and column by column, so that what other programs keep in a message comes along.
+fn copy(db: &Db, message: MessageId, to: &SessionId) -> DbResult<()> {
+    let columns = db.shape.messages.iter().filter(|name| !matches!(name.as_str(), "id" | "session_id"));
+    let columns: Vec<String> = columns.map(|name| format!("\"{}\"", name.replace('"', "\"\""))).collect();
+    let columns = columns.join(", ");
+    db.connection
+        .prepare_cached(&format!(
+            "INSERT INTO messages(session_id, {columns}) SELECT ?2, {columns} FROM messages WHERE id = ?1"
+        ))?
+        .execute((message.0, to.as_str()))?;
+    db.connection
+        .prepare_cached(
+            "INSERT INTO hermes_message_extra(message_id, state, sent, fields)
+             SELECT ?2, state, sent, fields FROM hermes_message_extra WHERE message_id = ?1",
+        )?
+        .execute((message.0, db.connection.last_insert_rowid()))?;
+    Ok(())
+}
