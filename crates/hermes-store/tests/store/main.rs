@@ -10,7 +10,6 @@ mod recover;
 mod removal;
 mod round_trip;
 mod search;
-mod search_bench;
 mod search_index;
 mod search_laws;
 mod sessions;
