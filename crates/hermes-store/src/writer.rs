@@ -10,19 +10,25 @@ use crate::fault::{DbError, DbResult};
 use crate::health::Health;
 use crate::patience::Patience;
 use crate::schema::states;
-use crate::turnstile::Turnstile;
+use crate::turnstile::{Turn, Turnstile};
 use hermes_core::store::StoreError;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
 /// No commit waits for more pieces than this.
 const LARGEST_GROUP: usize = 64;
 /// Once to build an index anew, once to leave it out.
 const MENDINGS: u32 = 2;
+/// Who has the turn keeps it this long while more is to be written: handing it on costs more than a write, for the next
+/// one finds nothing of the file in its memory.
+const SLICE: Duration = Duration::from_millis(2);
+/// What is to be written next usually comes within this time, as an answer to what was written last.
+const LINGER: Duration = Duration::from_micros(100);
 /// The log goes into the file after this many commits, while it is our turn: between two writers it could never begin
 /// anew, and would only grow.
 const CHECKPOINT_EVERY: u64 = 50;
@@ -79,7 +85,9 @@ impl Writer {
         let path = path.to_owned();
         let thread = std::thread::Builder::new()
             .name("session-writer".into())
-            .spawn(move || Desk { db, path: &path, health: &health, patience, turnstile, commits: 0 }.serve(&orders))
+            .spawn(move || {
+                Desk { db, path: &path, health: &health, patience, turnstile, turn: None, commits: 0 }.serve(&orders)
+            })
             .map_err(|error| StoreError::Failed(format!("no thread for the writer: {error}")))?;
         Ok(Self { queue: Some(queue), thread: Some(thread) })
     }
@@ -133,6 +141,8 @@ struct Desk<'a> {
     health: &'a Health,
     patience: Patience,
     turnstile: Turnstile,
+    /// Ours to write, and since when.
+    turn: Option<(Turn, Instant)>,
     commits: u64,
 }
 
@@ -153,7 +163,7 @@ impl Desk<'_> {
         }
         let mut closing = None;
         while closing.is_none() {
-            let Ok(order) = orders.recv() else { break };
+            let Some(order) = self.next(orders) else { break };
             let (mut group, mut examine) = (Vec::new(), false);
             let mut next = Some(order);
             while let Some(order) = next.take() {
@@ -178,12 +188,26 @@ impl Desk<'_> {
         }
     }
 
+    /// The next order. While it is our turn, it is waited for only a moment before the others get theirs.
+    fn next(&mut self, orders: &Receiver<Order>) -> Option<Order> {
+        if let Some((_, since)) = &self.turn
+            && since.elapsed() < SLICE
+            && let Ok(order) = orders.recv_timeout(LINGER)
+        {
+            return Some(order);
+        }
+        self.turn = None;
+        orders.recv().ok()
+    }
+
     /// Commits a group and answers everybody in it.
     fn commit(&mut self, mut group: Vec<Box<dyn Work>>) {
         if group.is_empty() {
             return;
         }
-        let _turn = self.turnstile.pass();
+        if self.turn.is_none() {
+            self.turn = self.turnstile.pass().map(|turn| (turn, Instant::now()));
+        }
         match self.together(&mut group) {
             Err(Spoiled::Piece(_)) if group.len() > 1 => {
                 for mut piece in group {
