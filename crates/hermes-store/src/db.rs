@@ -5,6 +5,7 @@ use crate::health::marker::beside;
 use crate::patience::Patience;
 use crate::private;
 use crate::schema::{self, Shape};
+use hermes_core::store::StoreError;
 use rusqlite::{Connection, OpenFlags};
 use std::path::Path;
 
@@ -26,6 +27,13 @@ pub(crate) struct Db {
     identity: Identity,
     /// Opened without locks, so what it knows about the file holds for one question.
     frozen: bool,
+}
+
+/// How commits are made safe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Log {
+    Wal,
+    Plain,
 }
 
 /// What a connection may do.
@@ -55,8 +63,11 @@ impl Db {
         let identity = identity(path);
         if access == Access::Write {
             schema::refuse_newer(&connection, path)?;
-            enter_wal(&connection)?;
-            connection.pragma_update(None, "synchronous", "NORMAL")?;
+            let log = enter_wal(&connection)?;
+            if log == Log::Wal && !cfg!(target_os = "macos") {
+                // A log survives the end of any process without waiting for the disk at every commit.
+                connection.pragma_update(None, "synchronous", "NORMAL")?;
+            }
             connection.pragma_update(None, "foreign_keys", true)?;
             connection.pragma_update(None, "journal_size_limit", LARGEST_LOG)?;
             schema::prepare(&mut connection)?;
@@ -90,6 +101,14 @@ impl Db {
         self.shape.dress(&self.connection)?;
         self.connection.pragma_update(None, "query_only", read_only)?;
         self.cookie = now;
+        Ok(())
+    }
+
+    /// Refuses when SQLite has given up the transaction: what came after would have been kept by itself.
+    pub(crate) fn still_in_transaction(&self) -> DbResult<()> {
+        if self.connection.is_autocommit() {
+            return Err(StoreError::Failed("the transaction was given up by the database".into()).into());
+        }
         Ok(())
     }
 
@@ -143,19 +162,19 @@ fn identity(_path: &Path) -> Identity {
 }
 
 /// Sets the journal only where it is not set: setting it while others hold the file may cost them their log.
-fn enter_wal(connection: &Connection) -> DbResult<()> {
+fn enter_wal(connection: &Connection) -> DbResult<Log> {
     let mode: String = connection.pragma_query_value(None, "journal_mode", |row| row.get(0))?;
     if mode == "wal" {
-        return Ok(());
+        return Ok(Log::Wal);
     }
     let set = connection.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get::<_, String>(0));
     match set {
-        Ok(_) => Ok(()),
+        Ok(_) => Ok(Log::Wal),
         // Network file systems have no shared memory; a plain journal works there, with less company.
         Err(error) if refuses_wal(&error) => {
             tracing::warn!("the file system of the session store refuses its log ({error}); using a plain journal");
             connection.pragma_update_and_check(None, "journal_mode", "delete", |_| Ok(()))?;
-            Ok(())
+            Ok(Log::Plain)
         }
         Err(error) => Err(error.into()),
     }

@@ -5,6 +5,8 @@ use crate::fault::DbResult;
 use rand::RngExt;
 use rusqlite::Connection;
 use std::ops::RangeInclusive;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 #[derive(Debug, Clone)]
@@ -14,11 +16,13 @@ pub(crate) struct Patience {
     pub(crate) attempts: u32,
     /// Milliseconds between two attempts.
     pub(crate) pause: RangeInclusive<u64>,
+    /// Shared by all clones.
+    pub(crate) ended: Arc<AtomicBool>,
 }
 
 impl Default for Patience {
     fn default() -> Self {
-        Self { wait: Duration::from_secs(1), attempts: 15, pause: 20..=150 }
+        Self { wait: Duration::from_secs(1), attempts: 15, pause: 20..=150, ended: Arc::default() }
     }
 }
 
@@ -28,11 +32,21 @@ impl Patience {
         Ok(())
     }
 
+    /// The same with a single attempt, for somebody who has waited before.
+    pub(crate) fn spent(&self) -> Self {
+        Self { attempts: 1, ..self.clone() }
+    }
+
+    /// From now on every wait ends within an attempt.
+    pub(crate) fn end(&self) {
+        self.ended.store(true, Ordering::Relaxed);
+    }
+
     /// Tries until the lock is there or patience ends; every other failure ends it at once.
     pub(crate) fn with<T>(&self, mut attempt: impl FnMut() -> DbResult<T>) -> DbResult<T> {
         for _ in 1..self.attempts {
             match attempt() {
-                Err(error) if error.is_busy() => {
+                Err(error) if error.is_busy() && !self.ended.load(Ordering::Relaxed) => {
                     let pause = rand::rng().random_range(self.pause.clone());
                     std::thread::sleep(Duration::from_millis(pause));
                 }

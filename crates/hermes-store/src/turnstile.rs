@@ -7,16 +7,18 @@
 
 use crate::private;
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-const PATIENCE: Duration = Duration::from_secs(1);
+/// Long enough for everybody in a long queue, short enough for a person.
+const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
 pub(crate) struct Turnstile {
+    database: PathBuf,
     /// `None` where files cannot be locked: then there are no turns.
     gates: Option<Gates>,
-    porter: Option<Arc<Desk>>,
+    porter: Option<Porter>,
 }
 
 /// Held while writing; the next one passes when it is dropped.
@@ -28,11 +30,25 @@ struct Gates {
     turn: Arc<File>,
 }
 
-/// Where the writer waits for the porter, the thread that waits for the gates.
+/// A thread that waits at gates of its own: a lock on a file cannot be waited for with a limit, and it belongs to whoever
+/// opened the file.
+struct Porter {
+    bell: Arc<Bell>,
+    gates: Gates,
+}
+
+/// Between the writer and its porter.
 #[derive(Default)]
-struct Desk {
-    want: Mutex<Want>,
-    bell: Condvar,
+struct Bell {
+    state: Mutex<State>,
+    rung: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    want: Want,
+    /// The porter stands in the queue.
+    queueing: bool,
 }
 
 #[derive(Default, Clone, Copy, PartialEq, Eq)]
@@ -47,39 +63,52 @@ enum Want {
 
 impl Turnstile {
     pub(crate) fn beside(database: &Path) -> Self {
-        Self { gates: Gates::open(database), porter: None }
+        Self { database: database.to_owned(), gates: Gates::open(database), porter: None }
     }
 
     /// Waits for a turn, but not for ever.
     pub(crate) fn pass(&mut self) -> Option<Turn> {
-        let gates = self.gates.clone()?;
-        let passed = gates.free() || self.wait(&gates);
-        passed.then(|| Turn(gates.turn))
-    }
-
-    /// Waits on another thread, because a lock on a file cannot be waited for with a limit.
-    fn wait(&mut self, gates: &Gates) -> bool {
-        if self.porter.is_none() {
-            self.porter = hire(gates.clone());
+        let gates = self.gates.as_ref()?;
+        if gates.are_free() {
+            return Some(Turn(Arc::clone(&gates.turn)));
         }
-        let Some(desk) = &self.porter else { return false };
-        *desk.lock() = Want::Turn;
-        desk.bell.notify_all();
-        let (mut want, _) = desk
-            .bell
-            .wait_timeout_while(desk.lock(), PATIENCE, |want| *want == Want::Turn)
-            .unwrap_or_else(PoisonError::into_inner);
-        std::mem::take(&mut *want) == Want::Granted
+        if self.porter.is_none() {
+            self.porter = Porter::hire(&self.database);
+        }
+        self.porter.as_ref()?.wait()
     }
 }
 
-impl Drop for Turnstile {
-    fn drop(&mut self) {
-        // Not waited for: the porter may be waiting for somebody who was stopped.
-        if let Some(desk) = &self.porter {
-            *desk.lock() = Want::Leave;
-            desk.bell.notify_all();
+impl Porter {
+    fn hire(database: &Path) -> Option<Self> {
+        let (bell, gates) = (Arc::<Bell>::default(), Gates::open(database)?);
+        let (post, at) = (Arc::clone(&bell), gates.clone());
+        std::thread::Builder::new().name("session-porter".into()).spawn(move || post.serve(&at)).ok()?;
+        Some(Self { bell, gates })
+    }
+
+    fn wait(&self) -> Option<Turn> {
+        let mut state = self.bell.lock();
+        // Still in the queue since the last time: somebody was stopped, and is not waited for again.
+        if state.queueing {
+            return None;
         }
+        state.want = Want::Turn;
+        self.bell.rung.notify_all();
+        let (mut state, _) = self
+            .bell
+            .rung
+            .wait_timeout_while(state, LONGEST_WAIT, |state| state.want == Want::Turn)
+            .unwrap_or_else(PoisonError::into_inner);
+        (std::mem::take(&mut state.want) == Want::Granted).then(|| Turn(Arc::clone(&self.gates.turn)))
+    }
+}
+
+impl Drop for Porter {
+    fn drop(&mut self) {
+        // Not waited for: it may be waiting for somebody who was stopped.
+        self.bell.lock().want = Want::Leave;
+        self.bell.rung.notify_all();
     }
 }
 
@@ -93,15 +122,12 @@ impl Gates {
     fn open(database: &Path) -> Option<Self> {
         let folder = database.parent()?;
         let name = database.file_name()?.to_string_lossy();
-        let open = |role: &str| {
-            let path = folder.join(format!(".{name}.{role}"));
-            private::open_or_create(&path).map(Arc::new).ok()
-        };
+        let open = |role: &str| private::open_or_create(&folder.join(format!(".{name}.{role}"))).map(Arc::new).ok();
         Some(Self { next: open("next")?, turn: open("turn")? })
     }
 
     /// Takes the turn if nobody has it and nobody waits for it.
-    fn free(&self) -> bool {
+    fn are_free(&self) -> bool {
         if self.next.try_lock().is_err() {
             return false;
         }
@@ -118,38 +144,36 @@ impl Gates {
     }
 }
 
-impl Desk {
-    fn lock(&self) -> MutexGuard<'_, Want> {
-        self.want.lock().unwrap_or_else(PoisonError::into_inner)
+impl Bell {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
 
-fn hire(gates: Gates) -> Option<Arc<Desk>> {
-    let desk = Arc::new(Desk::default());
-    let post = Arc::clone(&desk);
-    let work = move || {
+    /// What the porter does all day.
+    fn serve(&self, gates: &Gates) {
         loop {
-            let idle = |want: &mut Want| matches!(want, Want::Nothing | Want::Granted);
-            let want = post.bell.wait_while(post.lock(), idle).unwrap_or_else(PoisonError::into_inner);
-            if *want == Want::Leave {
+            let idle = |state: &mut State| matches!(state.want, Want::Nothing | Want::Granted);
+            let mut state = self.rung.wait_while(self.lock(), idle).unwrap_or_else(PoisonError::into_inner);
+            if state.want == Want::Leave {
                 return;
             }
-            drop(want);
-            if !gates.queue() {
-                return;
+            state.queueing = true;
+            drop(state);
+            let passed = gates.queue();
+            let mut state = self.lock();
+            state.queueing = false;
+            if state.want == Want::Turn && passed {
+                state.want = Want::Granted;
+                self.rung.notify_all();
+                continue;
             }
-            let mut want = post.lock();
-            if *want == Want::Turn {
-                *want = Want::Granted;
-                post.bell.notify_all();
-            } else {
-                // Nobody waits any longer.
-                let _ = gates.turn.unlock();
+            // Nobody waits any longer.
+            let _ = gates.turn.unlock();
+            if !passed {
+                return;
             }
         }
-    };
-    std::thread::Builder::new().name("session-porter".into()).spawn(work).ok()?;
-    Some(desk)
+    }
 }
 
 #[cfg(test)]
@@ -165,7 +189,8 @@ mod tests {
         let asleep = first.pass().expect("free");
         let began = Instant::now();
         assert!(second.pass().is_none(), "two at a time");
-        assert!(began.elapsed() >= PATIENCE);
+        assert!(began.elapsed() >= LONGEST_WAIT);
+        assert!(second.pass().is_none() && began.elapsed() < 2 * LONGEST_WAIT, "waited for again");
         drop(asleep);
         let turn = second.pass().expect("free again");
         let waiting = std::thread::spawn(move || first.pass().is_some());

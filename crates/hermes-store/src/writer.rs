@@ -9,7 +9,7 @@ use crate::db::{Access, Db};
 use crate::fault::{DbError, DbResult};
 use crate::health::Health;
 use crate::patience::Patience;
-use crate::schema::states;
+use crate::schema::{self, states};
 use crate::turnstile::{Turn, Turnstile};
 use hermes_core::store::StoreError;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -26,17 +26,18 @@ const LARGEST_GROUP: usize = 64;
 const MENDINGS: u32 = 2;
 /// Who has the turn keeps it this long while more is to be written: handing it on costs more than a write, for the next
 /// one finds nothing of the file in its memory.
-const SLICE: Duration = Duration::from_millis(2);
+const SLICE: Duration = Duration::from_millis(1);
 /// What is to be written next usually comes within this time, as an answer to what was written last.
 const LINGER: Duration = Duration::from_micros(100);
-/// The log goes into the file after this many commits, while it is our turn: between two writers it could never begin
-/// anew, and would only grow.
+/// After this many commits the log is moved into the file as soon as nobody waits. Where somebody always does, SQLite
+/// moves it by itself when it has grown to a thousand pages.
 const CHECKPOINT_EVERY: u64 = 50;
 
 /// The way to the writer thread. Dropping it waits until the thread has finished what it was given.
 pub(crate) struct Writer {
     queue: Option<Sender<Order>>,
     thread: Option<JoinHandle<()>>,
+    patience: Patience,
 }
 
 enum Order {
@@ -83,16 +84,17 @@ impl Writer {
         }
         let turnstile = Turnstile::beside(path);
         let path = path.to_owned();
+        let ours = patience.clone();
         let thread = std::thread::Builder::new()
             .name("session-writer".into())
             .spawn(move || {
                 Desk { db, path: &path, health: &health, patience, turnstile, turn: None, commits: 0 }.serve(&orders)
             })
             .map_err(|error| StoreError::Failed(format!("no thread for the writer: {error}")))?;
-        Ok(Self { queue: Some(queue), thread: Some(thread) })
+        Ok(Self { queue: Some(queue), thread: Some(thread), patience: ours })
     }
 
-    /// Runs `work` in a transaction; returns after it is on disk.
+    /// Runs `work` in a transaction; returns after it is committed, so that the end of this process cannot undo it.
     pub(crate) async fn write<T: Send + 'static>(
         &self,
         work: impl FnMut(&Db) -> DbResult<T> + Send + 'static,
@@ -124,6 +126,8 @@ impl Writer {
 
 impl Drop for Writer {
     fn drop(&mut self) {
+        // Nobody is there any more to whom it would matter that another program let go of the file in time.
+        self.patience.end();
         // A check that goes on holds an end of the queue, so the thread has to be told.
         let _ = self.send(Order::Close(oneshot::channel().0));
         drop(self.queue.take());
@@ -143,6 +147,7 @@ struct Desk<'a> {
     turnstile: Turnstile,
     /// Ours to write, and since when.
     turn: Option<(Turn, Instant)>,
+    /// Commits since the log was last moved.
     commits: u64,
 }
 
@@ -188,15 +193,19 @@ impl Desk<'_> {
         }
     }
 
-    /// The next order. While it is our turn, it is waited for only a moment before the others get theirs.
+    /// The next order. The turn is kept for a moment in which more may come, then the others get theirs; when nothing
+    /// comes there is time to move the log into the file.
     fn next(&mut self, orders: &Receiver<Order>) -> Option<Order> {
-        if let Some((_, since)) = &self.turn
-            && since.elapsed() < SLICE
-            && let Ok(order) = orders.recv_timeout(LINGER)
-        {
+        if self.turn.as_ref().is_some_and(|(_, since)| since.elapsed() >= SLICE) {
+            self.turn = None;
+        }
+        if let Ok(order) = orders.recv_timeout(LINGER) {
             return Some(order);
         }
         self.turn = None;
+        if self.commits >= CHECKPOINT_EVERY {
+            self.checkpoint();
+        }
         orders.recv().ok()
     }
 
@@ -209,20 +218,29 @@ impl Desk<'_> {
             self.turn = self.turnstile.pass().map(|turn| (turn, Instant::now()));
         }
         match self.together(&mut group) {
-            Err(Spoiled::Piece(_)) if group.len() > 1 => {
-                for mut piece in group {
-                    let alone = self.together(std::slice::from_mut(&mut piece));
-                    piece.answer(alone.map_err(|spoiled| self.tell(spoiled)));
-                }
-            }
+            Err(Spoiled::Piece(_)) if group.len() > 1 => self.one_by_one(group),
             outcome => {
                 let outcome = outcome.map_err(|spoiled| self.tell(spoiled));
                 group.into_iter().for_each(|piece| piece.answer(outcome.clone()));
             }
         }
         self.commits += 1;
-        if self.commits.is_multiple_of(CHECKPOINT_EVERY) {
-            self.checkpoint();
+    }
+
+    /// Commits each piece by itself, until the file fails: then the rest would only wait for the same.
+    fn one_by_one(&mut self, group: Vec<Box<dyn Work>>) {
+        let mut failed = None;
+        for mut piece in group {
+            let outcome = match failed.clone() {
+                Some(told) => Err(told),
+                None => self.together(std::slice::from_mut(&mut piece)).map_err(|spoiled| {
+                    let by_the_file = matches!(spoiled, Spoiled::File(_));
+                    let told = self.tell(spoiled);
+                    failed = by_the_file.then(|| told.clone());
+                    told
+                }),
+            };
+            piece.answer(outcome);
         }
     }
 
@@ -249,7 +267,8 @@ impl Desk<'_> {
         let patience = self.patience.clone();
         let db = self.begin().map_err(Spoiled::File)?;
         for piece in pieces {
-            if let Err(error) = unharmed(|| piece.run(db)) {
+            let done = unharmed(|| piece.run(db)).and_then(|()| db.still_in_transaction());
+            if let Err(error) = done {
                 db.roll_back();
                 return Err(Spoiled::Piece(error));
             }
@@ -274,7 +293,11 @@ impl Desk<'_> {
         };
         let db = self.db.insert(db);
         self.patience.with(|| Ok(db.connection.execute_batch("BEGIN IMMEDIATE")?))?;
-        let ready = db.refresh().and_then(|()| self.health.enter(db)).and_then(|()| states::settle(db));
+        let ready = db
+            .refresh()
+            .and_then(|()| schema::refuse_newer(&db.connection, self.path))
+            .and_then(|()| self.health.enter(db))
+            .and_then(|()| states::settle(db));
         if let Err(error) = ready {
             db.roll_back();
             return Err(error);
@@ -282,7 +305,8 @@ impl Desk<'_> {
         Ok(db)
     }
 
-    fn checkpoint(&self) {
+    fn checkpoint(&mut self) {
+        self.commits = 0;
         let Some(db) = &self.db else { return };
         if let Err(error) = db.connection.execute_batch("PRAGMA wal_checkpoint(PASSIVE)") {
             tracing::debug!("a checkpoint of the session store failed: {error}");

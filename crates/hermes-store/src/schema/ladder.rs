@@ -1,7 +1,7 @@
 //! From version 1 to the founding schema. Each step adds what it adds and tolerates what is already there, so that a
 //! file that was left between two steps, or has no version at all, arrives as well.
 
-use super::{FOUNDING, TITLES};
+use super::{FOUNDING, TITLES, table_exists};
 use crate::fault::DbResult;
 use rusqlite::Connection;
 
@@ -44,8 +44,8 @@ pub(super) fn climb(connection: &Connection, found: Option<u32>) -> DbResult<()>
             }
         }
     }
-    if found.is_none_or(|found| found < 4) {
-        // Titles were not unique before: the newest holder keeps its own.
+    if !table_exists(connection, "idx_sessions_title_unique")? {
+        // Titles were not unique so far: the newest holder keeps its own.
         connection.execute_batch(
             "UPDATE sessions SET title = NULL WHERE title IS NOT NULL AND rowid NOT IN
                  (SELECT max(rowid) FROM sessions WHERE title IS NOT NULL GROUP BY title)",

@@ -38,9 +38,11 @@ pub(crate) fn prepare(connection: &mut Connection) -> DbResult<()> {
     if found.is_none_or(|version| version <= FOUNDING) {
         transaction.execute_batch(TABLES)?;
         ladder::climb(&transaction, found)?;
-        transaction.execute_batch(INDEX)?;
     }
     transaction.execute_batch(PRIVATE)?;
+    if found.is_none_or(|version| version <= FOUNDING) {
+        complete_index(&transaction)?;
+    }
     crate::search::grams::create(&transaction)?;
     transaction.execute(
         "INSERT INTO hermes_meta(key, value) VALUES('private_version', ?1)
@@ -48,6 +50,23 @@ pub(crate) fn prepare(connection: &mut Connection) -> DbResult<()> {
         [PRIVATE_VERSION],
     )?;
     transaction.commit()?;
+    Ok(())
+}
+
+/// Creates what is missing of the word index, and fills it when messages were written without it. An index that was left
+/// out for its damage stays out.
+fn complete_index(connection: &Connection) -> DbResult<()> {
+    let count = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, i64>(0));
+    if count("SELECT count(*) FROM hermes_meta WHERE key = 'index_off:messages_fts'")? > 0 {
+        return Ok(());
+    }
+    let parts = "SELECT count(*) FROM sqlite_master WHERE name IN
+        ('messages_fts', 'messages_fts_insert', 'messages_fts_delete', 'messages_fts_update')";
+    let was_whole = count(parts)? == 4;
+    connection.execute_batch(INDEX)?;
+    if !was_whole && count("SELECT EXISTS (SELECT 1 FROM messages)")? > 0 {
+        connection.execute_batch("INSERT INTO messages_fts(messages_fts) VALUES('rebuild')")?;
+    }
     Ok(())
 }
 
@@ -66,8 +85,8 @@ pub(crate) fn version(connection: &Connection) -> DbResult<Option<u32>> {
     if !table_exists(connection, "schema_version")? {
         return Ok(None);
     }
-    let version = connection.query_row("SELECT max(version) FROM schema_version", [], |row| row.get(0)).optional()?;
-    Ok(version.flatten())
+    let mut select = connection.prepare_cached("SELECT max(version) FROM schema_version")?;
+    Ok(select.query_row([], |row| row.get(0)).optional()?.flatten())
 }
 
 fn is_ready(connection: &Connection) -> DbResult<bool> {

@@ -18,6 +18,16 @@ pub(crate) enum Index {
     Missing,
 }
 
+/// Columns of messages that came with later versions, in the order of the view.
+const ADDED: [&str; 6] = [
+    "finish_reason",
+    "reasoning",
+    "reasoning_details",
+    "codex_reasoning_items",
+    "reasoning_content",
+    "codex_message_items",
+];
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Shape {
     pub(crate) version: u32,
@@ -63,7 +73,9 @@ impl Shape {
     /// Creates the views of this connection anew. A file that cannot be written may lack our tables; empty ones stand in.
     pub(crate) fn dress(&self, connection: &Connection) -> DbResult<()> {
         connection.execute_batch("DROP VIEW IF EXISTS temp.every_message;")?;
-        if !table_exists(connection, "hermes_meta")? {
+        if table_exists(connection, "hermes_meta")? {
+            remove_stand_ins(connection)?;
+        } else {
             let stand_in = PRIVATE
                 .replace("CREATE TABLE IF NOT EXISTS", "CREATE TEMP TABLE IF NOT EXISTS")
                 .replace("CREATE INDEX IF NOT EXISTS ", "CREATE INDEX IF NOT EXISTS temp.");
@@ -87,11 +99,18 @@ impl Shape {
         let sent = if self.message_has("api_content") { "coalesce(m.api_content, x.sent)" } else { "x.sent" };
         format!(
             "CREATE TEMP VIEW every_message AS SELECT m.id, m.session_id, m.role, m.content, m.tool_call_id,
-                 m.tool_calls, m.tool_name, m.timestamp, m.token_count, m.finish_reason, m.reasoning,
-                 m.reasoning_details, m.codex_reasoning_items, {}, {}, {sent} AS sent, {state} AS state, x.fields
+                 m.tool_calls, m.tool_name, m.timestamp, m.token_count, {}, {sent} AS sent, {state} AS state, x.fields
              FROM main.messages m LEFT JOIN hermes_message_extra x ON x.message_id = m.id",
-            or_null("reasoning_content"),
-            or_null("codex_message_items"),
+            ADDED.map(or_null).join(", "),
         )
     }
+}
+
+/// Once our own tables are there, empty ones of the same name would hide them.
+fn remove_stand_ins(connection: &Connection) -> DbResult<()> {
+    let mut select =
+        connection.prepare("SELECT name FROM temp.sqlite_master WHERE type = 'table' AND name GLOB 'hermes_*'")?;
+    let names: Vec<String> = select.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    drop(select);
+    names.iter().try_for_each(|name| Ok(connection.execute_batch(&format!("DROP TABLE temp.{name}"))?))
 }

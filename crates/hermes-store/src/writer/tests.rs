@@ -10,7 +10,7 @@ use tempfile::TempDir;
 fn writer() -> (TempDir, Writer) {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("state.db");
-    let patience = Patience { wait: Duration::from_millis(50), attempts: 4, pause: 5..=10 };
+    let patience = Patience { wait: Duration::from_millis(50), attempts: 4, pause: 5..=10, ..Patience::default() };
     let db = Db::open(&path, Access::Write, &patience).expect("a file");
     let writer = Writer::start(Some(db), &path, Arc::new(Health::new(&path)), patience).expect("a writer");
     (folder, writer)
