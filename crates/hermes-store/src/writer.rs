@@ -285,11 +285,11 @@ impl Desk<'_> {
     /// Takes the write lock, however long others need it within reason.
     fn begin(&mut self) -> DbResult<&mut Db> {
         self.health.permit()?;
-        let db = match self.db.take().filter(|db| db.is_current(self.path)) {
-            Some(db) => db,
-            None => {
-                Db::open(self.path, Access::Write, &self.patience).map_err(|error| error.told_of_readable(self.path))?
-            }
+        let db = match self.db.take() {
+            Some(db) if db.is_current(self.path) => db,
+            Some(_) => self.open(&self.patience)?,
+            // Whoever opened the store has waited for it already.
+            None => self.open(&self.patience.spent())?,
         };
         let db = self.db.insert(db);
         self.patience.with(|| Ok(db.connection.execute_batch("BEGIN IMMEDIATE")?))?;
@@ -303,6 +303,10 @@ impl Desk<'_> {
             return Err(error);
         }
         Ok(db)
+    }
+
+    fn open(&self, patience: &Patience) -> DbResult<Db> {
+        Ok(Db::open(self.path, Access::Write, patience).map_err(|error| error.told_of_readable(self.path))?)
     }
 
     fn checkpoint(&mut self) {
