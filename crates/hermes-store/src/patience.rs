@@ -27,6 +27,14 @@ impl Default for Patience {
 }
 
 impl Patience {
+    /// About this long in all.
+    pub(crate) fn within(limit: Duration) -> Self {
+        let usual = Self::default();
+        let wait = limit.min(usual.wait);
+        let attempts = u32::try_from(limit.as_millis() / wait.as_millis().max(1)).unwrap_or(u32::MAX);
+        Self { wait, attempts: attempts.clamp(1, usual.attempts), ..usual }
+    }
+
     pub(crate) fn prepare(&self, connection: &Connection) -> DbResult<()> {
         connection.busy_timeout(self.wait)?;
         Ok(())

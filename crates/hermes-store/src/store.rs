@@ -12,6 +12,7 @@ use hermes_core::store::{Kept, StoreError};
 use hermes_types::Moment;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// As many messages are indexed at once; others may write in between.
 const BATCH: usize = 200;
@@ -33,15 +34,26 @@ struct Inner {
 impl SqliteStore {
     /// Opens the file, creating it where there is none.
     pub async fn open(path: &Path, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
+        Self::open_with(path, clock, Patience::default()).await
+    }
+
+    /// The same for somebody who has not much time: other programs that hold the file are waited for about this long,
+    /// here and at every write.
+    pub async fn open_within(path: &Path, clock: Arc<dyn Clock>, limit: Duration) -> Result<Self, StoreError> {
+        Self::open_with(path, clock, Patience::within(limit)).await
+    }
+
+    async fn open_with(path: &Path, clock: Arc<dyn Clock>, patience: Patience) -> Result<Self, StoreError> {
         let path = path.to_owned();
+        let for_readers = patience.clone();
         let opened = tokio::task::spawn_blocking(move || {
             let health = Arc::new(Health::new(&path));
-            let db = open_file(&path, &health)?;
-            let writer = Writer::start(db, &path, Arc::clone(&health), Patience::default());
+            let db = open_file(&path, &health, &patience)?;
+            let writer = Writer::start(db, &path, Arc::clone(&health), patience);
             Ok((path.clone(), writer.map_err(|error| error.told(&path))?, health))
         });
         let (path, writer, health) = opened.await.unwrap_or_else(|error| Err(StoreError::Failed(error.to_string())))?;
-        let readers = Readers::new(path.clone(), Patience::default());
+        let readers = Readers::new(path.clone(), for_readers);
         let upkeep = Upkeep::default();
         Ok(Self(Arc::new(Inner { path, readers, writer, health, upkeep, clock })))
     }
@@ -101,15 +113,14 @@ impl SqliteStore {
 }
 
 /// The file for writing, or `None` when it can only be read for now. Why that is so is told to those who write.
-fn open_file(path: &Path, health: &Health) -> Result<Option<Db>, StoreError> {
-    let opened =
-        health.permit().map_err(DbError::from).and_then(|()| Db::open(path, Access::Write, &Patience::default()));
+fn open_file(path: &Path, health: &Health, patience: &Patience) -> Result<Option<Db>, StoreError> {
+    let opened = health.permit().map_err(DbError::from).and_then(|()| Db::open(path, Access::Write, patience));
     let refused = match opened {
         Ok(db) => return Ok(Some(db)),
         Err(error) => error.told(path),
     };
     health.hear(&refused);
-    match Db::open(path, Access::Read, &Patience::default()) {
+    match Db::open(path, Access::Read, patience) {
         Ok(_) => Ok(None),
         Err(_) => Err(refused),
     }
