@@ -62,12 +62,14 @@ pub struct Turn {
     pub result: Result<Reply, Fault>,
     /// Attempts to get the answer.
     pub calls: u64,
+    /// Why the conversation is not on disk, where it is not.
+    pub not_kept: Option<String>,
 }
 
 impl Turn {
     /// Nothing was sent.
     pub fn refused(fault: Fault) -> Self {
-        Self { result: Err(fault), calls: 0 }
+        Self { result: Err(fault), calls: 0, not_kept: None }
     }
 }
 

@@ -112,15 +112,15 @@ async fn turn(
     let seed = u64::from(std::process::id()) ^ u64::from(app.clock.elapsed().subsec_nanos());
     let manner = Manner { retries, live: screen.is_live(), seed };
     let mut line = Line::default();
-    let diary = Diary::begin(&app, &session, &runtime, &request, screen).await;
+    let diary = Diary::begin(&app, &session, &runtime, &request, screen, stop).await;
     let mut result = ask(request, &mut line, manner, &ports, stop).await;
-    diary.end(&result, &line, screen).await;
+    let not_kept = diary.end(&result, &line, screen).await;
     if let Err(fault) = &mut result
         && fault.kind == FaultKind::ModelNotFound
     {
         fault.message.push_str(&suggest_models(&runtime, &board, &app).await);
     }
-    Ok((Turn { result, calls: line.calls() }, Some((app, board))))
+    Ok((Turn { result, calls: line.calls(), not_kept }, Some((app, board))))
 }
 
 /// Everything up to the first byte that is sent.

@@ -72,7 +72,7 @@ pub async fn run(form: Form) -> ExitCode {
         result = ask(request, &mut line, manner, &ports, &stop) => result,
         never = screen.keep_time() => match never {},
     };
-    screen.finish(&Turn { result, calls: line.calls() })
+    screen.finish(&Turn { result, calls: line.calls(), not_kept: None })
 }
 
 struct DemoBoard {

@@ -36,8 +36,12 @@ pub(super) fn usage(turn: &Turn, facts: Facts<'_>) -> Value {
         "failed": matches!(outcome, Outcome::Failed | Outcome::Interrupted),
         "service_tier": null,
     });
-    if let (Err(fault), Some(fields)) = (&turn.result, report.as_object_mut()) {
+    let Some(fields) = report.as_object_mut() else { return report };
+    if let Err(fault) = &turn.result {
         fields.insert("failure".into(), json!({"kind": fault.kind, "message": fault.message}));
+    }
+    if let Some(reason) = &turn.not_kept {
+        fields.insert("not_kept".into(), reason.as_str().into());
     }
     report
 }
@@ -64,6 +68,9 @@ pub(super) fn result(turn: &Turn, facts: Facts<'_>) -> Value {
         Err(fault) => {
             fields.insert("error".into(), json!({"kind": fault.kind, "message": fault.message}));
         }
+    }
+    if let Some(reason) = &turn.not_kept {
+        fields.insert("not_kept".into(), reason.as_str().into());
     }
     report
 }

@@ -15,6 +15,7 @@ mod failures;
 mod formats;
 mod input;
 mod interrupts;
+mod kept;
 mod terminal;
 
 use hermes_testkit::{ModelServer, Ran, World};

@@ -6,6 +6,7 @@ use crate::app::App;
 use crate::memory;
 use crate::output::Screen;
 use hermes_core::ask::Line;
+use hermes_core::stop::Stop;
 use hermes_core::store::{Ledger, Sessions, StoreError, Transcript};
 use hermes_model::resolve::Runtime;
 use hermes_store::SqliteStore;
@@ -18,9 +19,14 @@ use std::time::{Duration, Instant, SystemTime};
 
 /// The place a conversation of the command line is told to be held at.
 const SOURCE: &str = "cli";
+/// A wait that is over sooner needs no explanation.
+const WORTH_A_LINE: Duration = Duration::from_secs(2);
+/// Somebody who interrupted does not wait for the books.
+const AFTER_INTERRUPT: Duration = Duration::from_millis(400);
 
 pub(super) struct Diary {
-    store: Option<SqliteStore>,
+    /// Or why the conversation is not kept.
+    store: Result<SqliteStore, String>,
     session: SessionId,
     started_at: Moment,
     clock: Instant,
@@ -34,6 +40,7 @@ impl Diary {
         runtime: &Runtime,
         request: &Request,
         screen: &Screen,
+        stop: &Stop,
     ) -> Self {
         let new = NewSession {
             model: Some(runtime.model.clone()),
@@ -41,24 +48,45 @@ impl Diary {
             ..NewSession::new(session.clone(), SOURCE)
         };
         let question = request.messages.iter().map(|message| NewMessage::from((**message).clone())).collect();
-        let begun = async {
-            app.home.create().map_err(|error| StoreError::Failed(error.to_string()))?;
-            let store = memory::open(&app.home).await?;
-            store.create(new).await?;
-            store.append(session, question).await?;
-            Ok(store)
+        let beginning = async {
+            app.home.create().map_err(|error| error.to_string())?;
+            let store = memory::open(&app.home).await.map_err(|error| error.to_string())?;
+            let begun = write_question(&store, new, question).await;
+            begun.map(|()| store).map_err(|error| error.to_string())
         };
-        let store = begun.await.map_err(|error: StoreError| screen.complain(&not_kept(&error))).ok();
+        let store = tokio::select! {
+            biased;
+            () = stop.wait() => Err("interrupted".to_owned()),
+            store = explained(beginning, screen) => store,
+        };
+        if let (Err(reason), false) = (&store, stop.stopped()) {
+            screen.complain(&not_kept(reason));
+        }
         Self { store, session: session.clone(), started_at: SystemTime::now().into(), clock: Instant::now() }
     }
 
-    /// Writes down what came of it and lets go of the store.
-    pub(super) async fn end(self, result: &Result<Reply, Fault>, line: &Line, screen: &Screen) {
-        let Some(store) = &self.store else { return };
-        if let Err(error) = self.record(store, result, line).await {
-            screen.complain(&not_kept(&error));
-        }
-        store.close().await;
+    /// Writes down what came of it and lets go of the store. Tells why the conversation is not kept, where it is not.
+    pub(super) async fn end(self, result: &Result<Reply, Fault>, line: &Line, screen: &Screen) -> Option<String> {
+        let store = match &self.store {
+            Ok(store) => store.clone(),
+            Err(reason) => return Some(reason.clone()),
+        };
+        let writing = async {
+            let recorded = self.record(&store, result, line).await;
+            store.close().await;
+            recorded
+        };
+        let hurry = matches!(result, Err(fault) if fault.kind == FaultKind::Interrupted);
+        let recorded = if hurry {
+            tokio::time::timeout(AFTER_INTERRUPT, writing).await.unwrap_or(Ok(()))
+        } else {
+            explained(writing, screen).await
+        };
+        // The last one to let go waits for the writer; that must not be the thread everything else runs on.
+        tokio::task::spawn_blocking(move || drop((self, store)));
+        let reason = recorded.err()?.to_string();
+        screen.complain(&not_kept(&reason));
+        Some(reason)
     }
 
     async fn record(&self, store: &SqliteStore, result: &Result<Reply, Fault>, line: &Line) -> Result<(), StoreError> {
@@ -130,6 +158,30 @@ fn word(kind: FaultKind) -> String {
     }
 }
 
-fn not_kept(error: &StoreError) -> String {
-    format!("this conversation is not kept: {error}")
+/// The session with its question, or neither.
+async fn write_question(store: &SqliteStore, new: NewSession, question: Vec<NewMessage>) -> Result<(), StoreError> {
+    let session = new.id.clone();
+    store.create(new).await?;
+    let asked = store.append(&session, question).await;
+    if asked.is_err() {
+        let _ = store.delete_if_empty(&session).await;
+        store.close().await;
+    }
+    asked.map(|_| ())
+}
+
+/// Says what is being waited for when it takes long.
+async fn explained<T>(work: impl Future<Output = T>, screen: &Screen) -> T {
+    let mut work = std::pin::pin!(work);
+    match tokio::time::timeout(WORTH_A_LINE, &mut work).await {
+        Ok(done) => done,
+        Err(_) => {
+            screen.explain_wait("waiting for the session store", "another program is writing to it");
+            work.await
+        }
+    }
+}
+
+fn not_kept(reason: &str) -> String {
+    format!("this conversation is not kept: {reason}")
 }
