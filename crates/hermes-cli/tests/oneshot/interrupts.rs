@@ -26,7 +26,7 @@ async fn end(child: Child) -> (Ran, Duration) {
     (keeping_secrets(Ran { stdout, stderr, code, wall }), wall)
 }
 
-async fn until_asked(server: &ModelServer) {
+pub(crate) async fn until_asked(server: &ModelServer) {
     let begun = Instant::now();
     while server.model_requests().is_empty() {
         assert!(begun.elapsed() < Duration::from_secs(20), "nothing was asked");

@@ -1,5 +1,6 @@
 //! What is on disk after a question, however it ended.
 
+use super::interrupts::until_asked;
 use super::*;
 use hermes_testkit::Move;
 use serde_json::{Value, json};
@@ -65,4 +66,18 @@ async fn two_at_once_are_both_kept() {
     let mut questions: Vec<String> = kept(&world).await.iter().map(|session| said(session)[0].clone()).collect();
     questions.sort();
     assert_eq!(questions, [r#""user": "one""#, r#""user": "three""#, r#""user": "two""#]);
+}
+
+#[tokio::test]
+async fn a_program_that_is_killed_loses_no_question() {
+    let server = ModelServer::start(Move::say("words that never end").chunk(3).stall_after(2)).await;
+    let world = home_at(&server);
+    let mut child = world.command(HERMES, &["-z", "remember me"]).spawn().expect("started");
+    until_asked(&server).await;
+    child.kill().await.expect("killed");
+    let sessions = kept(&world).await;
+    assert_eq!(sessions.iter().map(said).collect::<Vec<_>>(), [[r#""user": "remember me""#]]);
+    let stats = hermes(&world, &["sessions", "recover"]).await;
+    assert_eq!(stats.code, Some(0), "{}", stats.stderr);
+    server.finish();
 }
