@@ -47,7 +47,7 @@ fn files(home: &Path) -> BTreeMap<PathBuf, (Vec<u8>, u32)> {
             let (path, kind) = (entry.path(), entry.file_type().expect("a kind"));
             if kind.is_dir() && entry.file_name() != "state-snapshots" {
                 folders.push(path);
-            } else if kind.is_file() && !entry.file_name().to_string_lossy().starts_with("state.db") {
+            } else if kind.is_file() && !entry.file_name().to_string_lossy().contains("state.db") {
                 let mode = fs::metadata(&path).expect("there").permissions().mode() & 0o777;
                 found.insert(
                     path.strip_prefix(home).expect("inside").to_owned(),
@@ -277,27 +277,39 @@ async fn damaged_sessions_come_back_as_they_are() {
     let world = quiet(World::new().config("a: 1\n"));
     let state = world.hermes_home().join("state.db");
     fs::write(&state, "no database, but all that is left").expect("written");
-    fs::write(state.with_file_name("state.db-wal"), "and its log").expect("written");
     let packed = world.run(HERMES, &["backup", "-o", "b.zip"]).await.expect_code(1);
     assert!(packed.stderr.starts_with("state.db was copied as it is, because"), "{}", packed.stderr);
-    assert!(packed.stderr.contains("Packed 3 files"), "{}", packed.stderr);
-    for name in ["state.db", "state.db-wal"] {
-        fs::remove_file(state.with_file_name(name)).expect("removed");
-    }
+    assert!(packed.stderr.contains("Packed 2 files"), "{}", packed.stderr);
+    fs::remove_file(&state).expect("removed");
     say(&world, "sound", &["replaced, but not lost".into()]).await;
     let back = world.run(HERMES, &["import", "b.zip", "-y"]).await.expect_code(0);
-    let told = format!("{}: the backup holds it damaged (it is not a database), and it comes back", state.display());
+    let told = format!("{}: the backup holds it damaged (it is not a database", state.display());
     assert!(back.stderr.starts_with(&told) && back.stderr.contains("`hermes sessions recover`"), "{}", back.stderr);
     assert!(!back.stderr.contains(".import-"), "a temporary path is told: {}", back.stderr);
     assert_eq!(fs::read_to_string(&state).expect("there"), "no database, but all that is left");
-    assert_eq!(fs::read_to_string(state.with_file_name("state.db-wal")).expect("there"), "and its log");
-    // The damaged ones are saved with their log when they are replaced in turn.
-    let zip = pack(&world, &[("state.db", "another one", 0o600)]);
-    let again = world.run(HERMES, &["import", &zip, "-y"]).await.expect_code(0);
-    let saved = again.stderr.lines().find_map(|line| line.strip_prefix("What was replaced is in ")).expect("saved");
-    let saved = Path::new(saved.trim_end_matches('.'));
-    assert_eq!(fs::read_to_string(saved.join("state.db-wal")).expect("there"), "and its log");
-    assert!(!state.with_file_name("state.db-wal").exists(), "a log of another file");
+    let saved = back.stderr.lines().find_map(|line| line.strip_prefix("What was replaced is in ")).expect("saved");
+    let saved = Path::new(saved.trim_end_matches('.')).join("state.db");
+    let saved = SqliteStore::open(&saved, Arc::new(RealClock::default())).await.expect("the old sessions");
+    assert!(saved.session(&SessionId::new("sound")).await.expect("read").is_some());
+}
+
+#[tokio::test]
+async fn a_log_comes_with_its_database_or_not_at_all() {
+    let world = furnished().await;
+    let log = world.hermes_home().join("other.db-wal");
+    let zip = pack(&world, &[("config.yaml", "a: 1\n", 0o600), ("other.db-wal", "a log", 0o600)]);
+    world.run(HERMES, &["import", &zip, "-y"]).await.expect_code(0);
+    assert!(!log.exists());
+    let with_log = [("other.db-wal", "a log", 0o600), ("config.yaml", "a: 1\n", 0o600), ("other.db", "x", 0o600)];
+    let zip = pack(&world, &with_log);
+    world.run(HERMES, &["import", &zip, "-y"]).await.expect_code(0);
+    assert_eq!(fs::read_to_string(&log).expect("there"), "a log");
+    // Without its database it would be taken for a log of the next one.
+    fs::remove_file(world.hermes_home().join("other.db")).expect("removed");
+    let ran = world.run(HERMES, &["import", &zip, "-y"]).await.expect_code(1);
+    assert!(ran.stderr.contains("other.db-wal is the log of a database that is gone"), "{}", ran.stderr);
+    let ran = world.run(HERMES, &["backup", "-o", "b.zip"]).await.expect_code(1);
+    assert!(ran.stderr.starts_with("other.db-wal is left out: it has no database.\n"), "{}", ran.stderr);
 }
 
 #[tokio::test]
@@ -324,12 +336,19 @@ async fn a_home_that_is_none_is_not_packed() {
 #[tokio::test]
 async fn on_a_full_disk_only_our_sentence_is_told() {
     let world = furnished().await;
-    let noise: Vec<u8> =
-        (0..400_000u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8 ^ (n >> 8) as u8).collect();
-    fs::write(world.hermes_home().join("large"), noise).expect("written");
-    // A write above the limit fails as on a full disk: half way, or only at the very end.
-    for limit in ["8", "100"] {
-        let line = format!("trap '' XFSZ; ulimit -f {limit}; exec {HERMES} backup -o b.zip");
+    world.run(HERMES, &["backup", "-o", "b.zip"]).await.expect_code(0);
+    let zip = world.work_dir().join("b.zip");
+    let small = fs::metadata(&zip).expect("there").len();
+    fs::remove_file(&zip).expect("removed");
+    // Text that cannot be packed any smaller.
+    let noise: Vec<u8> = (0..40_000u64).flat_map(|n| n.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes()).collect();
+    fs::write(world.hermes_home().join("the large one"), noise).expect("written");
+    world.run(HERMES, &["backup", "-o", "b.zip"]).await.expect_code(0);
+    let whole = fs::metadata(&zip).expect("there").len();
+    fs::remove_file(&zip).expect("removed");
+    // A write above the limit fails as on a full disk: while a database is copied, in a file, and at the very end.
+    for limit in [small, whole / 2, whole - 1] {
+        let line = format!("trap '' XFSZ; ulimit -f {}; exec {HERMES} backup -o b.zip", limit / 512);
         let ran = world.run("sh", &["-c", &line]).await.expect_code(1);
         let told =
             ran.stderr.starts_with("b.zip cannot be written: ") && ran.stderr.ends_with(". No backup was made.\n");

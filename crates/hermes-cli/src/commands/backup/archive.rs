@@ -207,7 +207,13 @@ impl<'a> Packing<'a> {
         }
         let copy = self.copies.path().join("copy.db");
         let log = content::beside(&copy);
-        let trouble = content::copy(item, &copy).map_err(Failure::Source)?;
+        let trouble = content::copy(item, &copy).map_err(|error| match error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
+                zip.fault.replace(Some(error));
+                Failure::Target
+            }
+            _ => Failure::Source(error),
+        })?;
         zip.add_file(&item.name, &copy, &facts)?;
         if log.exists() {
             zip.add_file(&content::log_of(&item.name), &log, &facts)?;

@@ -100,7 +100,7 @@ impl Content {
             } else if kind.is_symlink() {
                 self.link(home, path, name);
             } else if kind.is_dir() {
-                self.folder(home, &path, name);
+                self.folder(home, &path, &name);
             } else if kind.is_file() {
                 self.file(path, name);
             }
@@ -108,13 +108,12 @@ impl Content {
         }
     }
 
-    fn folder(&mut self, home: &Path, path: &Path, name: String) {
-        if folder_is_left_out(&name) {
+    fn folder(&mut self, home: &Path, path: &Path, name: &str) {
+        if folder_is_left_out(name) {
             return self.left_out.push(format!("{name}/"));
         }
-        if is_database(&name) {
-            self.notes
-                .push(format!("{} is a folder, where a database is expected; its files are packed.", told(&name)));
+        if is_database(name) {
+            self.notes.push(format!("{} is a folder, where a database is expected; its files are packed.", told(name)));
         }
         self.walk(home, path, &format!("{name}/"));
     }
