@@ -26,8 +26,11 @@ pub(super) fn make(home: &Home, output: Option<PathBuf>, console: &mut Console<'
     let file = target.begin()?;
     let packed = Packing::new(file.as_file(), &target)?.fill(&mut content, console)?;
     if !packed.has_mark {
+        for trouble in &content.troubles {
+            writeln!(console.err, "{trouble}")?;
+        }
         return Err(Trouble::Refused(format!(
-            "{} is no home yet: it holds none of {}. No backup was made.",
+            "{} is no home yet: none of {} could be packed. No backup was made.",
             home.dir().display(),
             unpack::MARKS.join(", ")
         )));
@@ -206,7 +209,7 @@ impl<'a> Packing<'a> {
             return zip.add_file(&item.name, &item.path, &facts).map(|()| None);
         }
         let copy = self.copies.path().join("copy.db");
-        let log = content::beside(&copy);
+        let log = content::log_beside(&copy);
         let trouble = content::copy(item, &copy).map_err(|error| match error.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
                 zip.fault.replace(Some(error));

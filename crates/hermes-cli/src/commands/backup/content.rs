@@ -70,7 +70,8 @@ impl Content {
     /// Everything worth keeping below `home`, in the order of the names.
     pub(super) fn of(home: &Path) -> Result<Self, Trouble> {
         let mut content = Self::default();
-        let real = fs::canonicalize(home).map_err(|reason| DiskError::Read { path: home.to_owned(), reason })?;
+        let real = fs::canonicalize(home).and_then(|real| fs::read_dir(&real).map(|_| real));
+        let real = real.map_err(|reason| DiskError::Read { path: home.to_owned(), reason })?;
         content.walk(&real, &real, "");
         content.items.sort();
         content.left_out.sort();
@@ -122,10 +123,13 @@ impl Content {
         match file_standing(&name) {
             Standing::Kept => self.items.push(Item { name, path, kind: Kind::File }),
             Standing::LeftOut => self.left_out.push(name),
-            // What it holds comes with its database.
-            Standing::Running if database_of_log(&name).is_none() => {}
-            Standing::Running if path.with_file_name(last(database_of_log(&name).unwrap_or_default())).exists() => {}
-            Standing::Running => self.troubles.push(format!("{} is left out: it has no database.", told(&name))),
+            // What a log holds comes with its database.
+            Standing::Running => {
+                let is_alone = |database| !path.with_file_name(last(database)).exists();
+                if database_of_log(&name).is_some_and(is_alone) {
+                    self.troubles.push(format!("{} is left out: it has no database.", told(&name)));
+                }
+            }
         }
     }
 
@@ -151,13 +155,8 @@ impl Content {
 
 /// Whether a file of an archive belongs into a home, by its whole place.
 pub(super) fn standing(name: &str) -> Standing {
-    let folders = name.match_indices('/').filter_map(|(end, _)| name.get(..end));
-    for folder in folders {
-        if folder_is_left_out(folder) {
-            return Standing::LeftOut;
-        }
-    }
-    file_standing(name)
+    let mut folders = name.match_indices('/').filter_map(|(end, _)| name.get(..end));
+    if folders.any(folder_is_left_out) { Standing::LeftOut } else { file_standing(name) }
 }
 
 fn folder_is_left_out(name: &str) -> bool {
@@ -166,7 +165,7 @@ fn folder_is_left_out(name: &str) -> bool {
 }
 
 fn file_standing(name: &str) -> Standing {
-    if database_of_log(name).is_some() || is_gate(last(name)) {
+    if is_beside_database(name) || is_gate(last(name)) {
         return Standing::Running;
     }
     if ENDINGS_MADE_AGAIN.iter().any(|ending| name.ends_with(ending)) {
@@ -208,19 +207,26 @@ pub(super) fn is_database(name: &str) -> bool {
     name.ends_with(".db")
 }
 
-/// The database that a log or an index of one belongs to.
-fn database_of_log(name: &str) -> Option<&str> {
-    BESIDE_DATABASES.iter().find_map(|ending| name.strip_suffix(ending)).filter(|name| is_database(name))
+/// Whether a database keeps this beside itself: its log, or what it finds its way in the log with.
+fn is_beside_database(name: &str) -> bool {
+    BESIDE_DATABASES.iter().filter_map(|ending| name.strip_suffix(ending)).any(is_database)
 }
 
-/// The name of the log beside a database.
+/// The database that a log belongs to.
+pub(super) fn database_of_log(name: &str) -> Option<&str> {
+    name.strip_suffix(LOG).filter(|name| is_database(name))
+}
+
+/// The name of the log of a database.
 pub(super) fn log_of(database: &str) -> String {
     format!("{database}{LOG}")
 }
 
-/// The database that a log belongs to.
-pub(super) fn with_log(name: &str) -> Option<&str> {
-    name.strip_suffix(LOG).filter(|name| is_database(name))
+/// Where the log of a database is.
+pub(super) fn log_beside(database: &Path) -> PathBuf {
+    let mut path = database.as_os_str().to_owned();
+    path.push(LOG);
+    path.into()
 }
 
 /// Copies a file, a database through SQLite. One that is damaged is copied as it is, with its log beside it; the reason
@@ -235,21 +241,14 @@ pub(super) fn copy(item: &Item, to: &Path) -> io::Result<Option<String>> {
         Err(error) => error,
     };
     fs::copy(&item.path, to)?;
-    let log = beside(&item.path);
+    let log = log_beside(&item.path);
     if fs::metadata(&log).is_ok_and(|log| log.len() > 0) {
-        fs::copy(&log, beside(to))?;
+        fs::copy(&log, log_beside(to))?;
     }
     Ok(Some(format!(
         "{} was copied as it is, because it could not be copied as a database: {error}.",
         told(&item.name)
     )))
-}
-
-/// Where the log of a database is.
-pub(super) fn beside(database: &Path) -> PathBuf {
-    let mut path = database.as_os_str().to_owned();
-    path.push(LOG);
-    path.into()
 }
 
 #[cfg(test)]

@@ -2,8 +2,8 @@
 
 use super::super::Trouble;
 use super::content::{self, Kind};
-use super::snapshot;
 use super::unpack::{Archive, Packed};
+use super::{counted, snapshot, told};
 use crate::settings::Home;
 use crate::settings::disk::{self, DiskError};
 use hermes_core::store::StoreError;
@@ -42,7 +42,7 @@ impl Plan {
             check_way(home.dir(), file)?;
         }
         let is_replaced = |file: &&Packed| {
-            let is_log = content::with_log(&file.name).is_some();
+            let is_log = content::database_of_log(&file.name).is_some();
             file.kind == Kind::File && !is_log && home.dir().join(&file.name).exists()
         };
         let mut replaced: Vec<String> =
@@ -76,7 +76,7 @@ impl Plan {
             Some(format!(
                 "{}: the backup holds it damaged ({damage}), and it comes back as it is. \
                  `hermes sessions recover` then saves what can be read.",
-                home.dir().join(&file.name).display()
+                told(&home.dir().join(&file.name).to_string_lossy())
             ))
         });
         let warnings = warnings.collect();
@@ -90,7 +90,7 @@ impl Plan {
             if let Some(user) = hermes_store::user_of(&place) {
                 return Err(Trouble::Refused(format!(
                     "{} is in use by {user}. Nothing was changed; end it and try again.",
-                    place.display()
+                    told(&place.to_string_lossy())
                 )));
             }
         }
@@ -111,17 +111,28 @@ impl Staged {
         };
         for (number, file) in archive.files.iter().enumerate() {
             let (from, to) = (fresh.join(&file.name), home.dir().join(&file.name));
-            if let Some(above) = to.parent() {
-                disk::create_folder(above)?;
-            }
-            if content::is_database(&file.name) && to.exists() {
-                hermes_store::replace(&to, &from, &old.join(format!("{number}.db")))?;
-            } else {
-                fs::rename(&from, &to).map_err(|reason| DiskError::Write { path: to.clone(), reason })?;
-            }
+            put_in_place(file, &from, &to, &old.join(format!("{number}.db"))).map_err(|error| {
+                let (name, done) = (told(&file.name), counted(number, "file"));
+                let saved = saved.as_ref().map(|saved| format!(" What was replaced is in {}.", saved.folder.display()));
+                let saved = saved.unwrap_or_default();
+                Trouble::Refused(format!("{name} did not come back: {error}\nBefore that {done} came back.{saved}"))
+            })?;
         }
         Ok(Done { files: archive.files.len(), saved })
     }
+}
+
+/// Moves a file to its place. A database that is there gets a second name first, so that nobody mixes up their logs.
+fn put_in_place(file: &Packed, from: &Path, to: &Path, old_as: &Path) -> Result<(), Trouble> {
+    if let Some(above) = to.parent() {
+        disk::create_folder(above)?;
+    }
+    if file.kind == Kind::File && content::is_database(&file.name) && to.exists() {
+        hermes_store::replace(to, from, old_as)?;
+    } else {
+        fs::rename(from, to).map_err(|reason| DiskError::Write { path: to.to_owned(), reason })?;
+    }
+    Ok(())
 }
 
 /// Nothing is written through a link, which may lead anywhere, and no folder gives way to a file.
@@ -130,7 +141,7 @@ fn check_way(home: &Path, file: &Packed) -> Result<(), Trouble> {
     let refuse = |place: &Path, what: &str| {
         Err(Trouble::Refused(format!(
             "{} is {what}. Nothing was changed; move it away and try again.",
-            place.display()
+            told(&place.to_string_lossy())
         )))
     };
     let mut parts = file.name.split('/').peekable();
@@ -152,7 +163,7 @@ fn check_way(home: &Path, file: &Packed) -> Result<(), Trouble> {
         }
     }
     let whole = home.join(&file.name);
-    let log = content::beside(&whole);
+    let log = content::log_beside(&whole);
     if content::is_database(&file.name) && !whole.exists() && log.exists() {
         return refuse(&log, "the log of a database that is gone, and would be taken for a log of the new one");
     }
@@ -169,7 +180,8 @@ fn damage(path: &Path) -> Option<String> {
     match hermes_store::diagnose_tables(path) {
         Ok(found) => found,
         Err(StoreError::Damaged { detail, .. }) => Some(detail),
-        Err(StoreError::Unusable { reason, .. }) => Some(reason),
+        // What to do about it is told once.
+        Err(StoreError::Unusable { reason, .. }) => reason.split(';').next().map(str::to_owned),
         Err(StoreError::Failed(reason)) => Some(reason),
         // A newer program's file, for example: it is not for us to judge.
         Err(_) => None,

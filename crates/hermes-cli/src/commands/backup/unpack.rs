@@ -143,9 +143,9 @@ impl Archive {
                 left_out.push(file.name.clone());
                 false
             }
-            Standing::Running => content::with_log(&file.name).is_some_and(|database| names.contains(database)),
+            Standing::Running => content::database_of_log(&file.name).is_some_and(|database| names.contains(database)),
         });
-        self.files.sort_by_key(|file| content::with_log(&file.name).is_some());
+        self.files.sort_by_key(|file| content::database_of_log(&file.name).is_some());
     }
 
     fn check_links(&self) -> Result<(), Trouble> {
