@@ -2,7 +2,7 @@
 //! to type. A prompt runs beside the runtime; Ctrl-C and Esc leave the command.
 
 use super::Trouble;
-use inquire::{InquireError, Password, PasswordDisplayMode, Select, Text};
+use inquire::{Confirm, InquireError, Password, PasswordDisplayMode, Select, Text};
 use std::fmt;
 use std::io::IsTerminal;
 
@@ -62,6 +62,17 @@ impl Person {
         .await
     }
 
+    /// Yes or no; Enter alone is no.
+    pub(super) async fn confirm(self, question: &str) -> Result<bool, Trouble> {
+        let question = question.to_owned();
+        ask(move || {
+            let prompt = Confirm::new(&question).with_default(false);
+            let prompt = prompt.with_default_value_formatter(&|_| "y/N".into());
+            prompt.with_error_message("y is yes; n or Enter is no").prompt()
+        })
+        .await
+    }
+
     /// Something that must not appear on the screen.
     pub(super) async fn secret(self, question: &str, help: &str) -> Result<String, Trouble> {
         let (question, help) = (question.to_owned(), help.to_owned());
@@ -117,6 +128,15 @@ mod tests {
         let table = [("", true), ("CLAUDE", true), ("anth key", true), ("anth login", false)];
         for (typed, found) in table {
             assert_eq!((line.fits(typed), way_out.fits(typed)), (found, true), "{typed}");
+        }
+    }
+
+    #[test]
+    fn leaving_a_question_is_no_answer_to_it() {
+        for left in [InquireError::OperationInterrupted, InquireError::OperationCanceled] {
+            let trouble = unanswered(left);
+            assert_eq!(trouble.exit(), crate::commands::Exit::Interrupted);
+            assert_eq!(trouble.to_string(), "Left; what is not confirmed above was not done.");
         }
     }
 }

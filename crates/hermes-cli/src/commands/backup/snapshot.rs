@@ -1,7 +1,7 @@
 //! Quick copies of what matters most, inside the home: before something is replaced, or because a person wants one.
 
 use super::super::Trouble;
-use super::content::{self, Item};
+use super::content::{self, Item, Kind};
 use crate::settings::Home;
 use crate::settings::disk::{self, DiskError};
 use std::fs;
@@ -44,7 +44,14 @@ pub(super) fn take(home: &Home, label: Option<&str>) -> Result<Taken, Trouble> {
     if label.is_some_and(|label| label.is_empty() || label.len() > LONGEST_LABEL || !label.chars().all(is_plain)) {
         return Err(Trouble::Usage("A label has letters, digits, `-` and `_`, at most 40 of them.".into()));
     }
-    let names: Vec<String> = FILES.iter().map(|name| (*name).to_owned()).collect();
+    let is_there = |name: &&&str| home.dir().join(name).is_file();
+    let names: Vec<String> = FILES.iter().filter(is_there).map(|name| (*name).to_owned()).collect();
+    if names.is_empty() {
+        let home = home.dir().display();
+        return Err(Trouble::Refused(format!(
+            "{home} holds neither settings nor keys nor sessions yet; nothing to copy."
+        )));
+    }
     copy(home, &names, label)
 }
 
@@ -53,7 +60,7 @@ pub(super) fn copy(home: &Home, names: &[String], label: Option<&str>) -> Result
     let folder = new_folder(home, label)?;
     let mut taken = Taken { folder, files: 0, troubles: Vec::new() };
     for name in names {
-        let item = Item { name: name.clone(), path: home.dir().join(name) };
+        let item = Item { name: name.clone(), path: home.dir().join(name), kind: Kind::File };
         if !item.path.is_file() {
             continue;
         }

@@ -66,7 +66,7 @@ pub(super) async fn delete(args: DeleteArgs, desk: &Desk<'_>, console: &mut Cons
             writeln!(console.err, "  {}", described(id, &desk.store.lineage(id).await?, desk))?;
         }
         let them = if ids.len() == 1 { "it" } else { "them" };
-        confirm(&format!("Delete {them} for good?"), "Nothing was deleted", console)?;
+        agreed(&format!("Delete {them} for good?")).await?;
     }
     let mut gone = true;
     for id in &ids {
@@ -110,17 +110,16 @@ fn sub_agents(id: &SessionId, family: &[Relative]) -> u64 {
 }
 
 /// Goes on only when somebody says so; without a terminal nobody can.
-pub(super) fn confirm(question: &str, otherwise: &str, console: &mut Console<'_>) -> Result<(), Trouble> {
-    if Person::present().is_none() {
+pub(super) async fn agreed(question: &str) -> Result<(), Trouble> {
+    const OTHERWISE: &str = "Nothing was deleted";
+    let Some(person) = Person::present() else {
         return Err(Trouble::Refused(format!(
-            "{otherwise}: nobody is here to be asked. Say it beforehand with --yes."
+            "{OTHERWISE}: nobody is here to be asked. Say it beforehand with --yes."
         )));
-    }
-    write!(console.err, "{question} [y/N] ")?;
-    console.err.flush()?;
-    match console.read_line()?.trim().to_lowercase().as_str() {
-        "y" | "yes" => Ok(()),
-        _ => Err(Trouble::Refused(format!("{otherwise}."))),
+    };
+    match person.confirm(question).await? {
+        true => Ok(()),
+        false => Err(Trouble::Refused(format!("{OTHERWISE}."))),
     }
 }
 

@@ -3,7 +3,7 @@
 //! Nothing younger than ninety days goes unless a time is given. What goes is listed before it does, and somebody has to
 //! agree. A conversation that has not ended never goes; when one matches, that is said.
 
-use super::change::confirm;
+use super::change::agreed;
 use super::paper::{cut, one_line};
 use super::{Console, Desk, Exit, Trouble, count};
 use crate::commands::table;
@@ -84,7 +84,7 @@ pub(super) async fn run(args: PruneArgs, desk: &Desk<'_>, console: &mut Console<
         if hidden > 0 {
             writeln!(console.err, "  … and {} more; --dry-run lists all", table::grouped(hidden as u64))?;
         }
-        confirm(&format!("Delete {} for good?", amount(&going)), "Nothing was deleted", console)?;
+        agreed(&format!("Delete {} for good?", amount(&going))).await?;
     }
     let gone = desk.store.prune(filter, false).await?;
     writeln!(console.out, "Deleted {}.", amount(&gone))?;
