@@ -32,10 +32,11 @@ fn main() -> ExitCode {
         ["bench", "program"] => program::run(),
         ["bench", "store"] => store::run(),
         ["bench", "store", "large"] => store::run_large(),
+        ["bench", "store", "open"] => store::run_open(),
         ["bench-writer", path, number, bytes] => store::writer_process(path, number, bytes),
         ["record"] => record::run(),
         _ => {
-            eprintln!("usage: cargo xtask bench [decode|program|store [large]] | record");
+            eprintln!("usage: cargo xtask bench [decode|program|store [large|open]] | record");
             return ExitCode::from(2);
         }
     }

@@ -31,6 +31,10 @@ pub(crate) fn run_large() {
     find::run(1_000_000);
 }
 
+pub(crate) fn run_open() {
+    open::run();
+}
+
 fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime")
 }

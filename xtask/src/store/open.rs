@@ -1,13 +1,17 @@
 //! Opening a file of a gigabyte and reading one session record.
 
 use super::{open, percentile, runtime};
+use hermes_core::clock::RealClock;
 use hermes_core::store::{Sessions, Transcript};
+use hermes_store::SqliteStore;
 use hermes_types::{Message, NewMessage, SessionId};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 const MESSAGES: usize = 50_000;
-/// One long word each: the room it takes matters here, not what can be found in it.
-const BYTES: usize = 20_000;
+/// A few words over and over: the room it takes matters here, not what can be found in it.
+const WORDS: &str = "lorem ipsum dolor sit amet ";
+const REPEATED: usize = 740;
 const RUNS: usize = 30;
 
 pub(super) fn run() {
@@ -17,7 +21,8 @@ pub(super) fn run() {
     runtime().block_on(async {
         let store = open(&path, &session).await;
         for batch in 0..MESSAGES / 100 {
-            let one = |number: usize| NewMessage::from(Message::user(format!("{:0BYTES$}", batch * 100 + number)));
+            let text = |number: usize| format!("{} {}", WORDS.repeat(REPEATED), batch * 100 + number);
+            let one = |number: usize| NewMessage::from(Message::user(text(number)));
             store.append(&session, (0..100).map(one).collect()).await.expect("kept");
         }
         store.close().await;
@@ -26,7 +31,7 @@ pub(super) fn run() {
         .map(|_| {
             runtime().block_on(async {
                 let start = Instant::now();
-                let store = open(&path, &session).await;
+                let store = SqliteStore::open(&path, Arc::new(RealClock::default())).await.expect("a store");
                 store.session(&session).await.expect("read").expect("there");
                 let took = start.elapsed();
                 store.close().await;
