@@ -65,10 +65,13 @@ fn settle(path: &Path, target: &Connection) -> DbResult<()> {
     match check::quick_check(target, None)? {
         Verdict::Sound => Ok(()),
         Verdict::Index => {
-            for table in index::tables(target)?.iter().filter(|table| !table.is_sound(target)) {
-                table.rebuild(target)?;
+            target.execute_batch("BEGIN")?;
+            for table in index::tables(target)? {
+                if !table.is_sound(target)? {
+                    table.rebuild(target)?;
+                }
             }
-            Ok(())
+            Ok(target.execute_batch("COMMIT")?)
         }
         Verdict::Damage(detail) => Err(StoreError::Damaged { place: path.display().to_string(), detail }.into()),
     }

@@ -69,6 +69,11 @@ impl DbError {
         matches!(self.code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
     }
 
+    /// We ended it ourselves, because it took too long or because the program ends.
+    pub(crate) fn is_cut_off(&self) -> bool {
+        self.code() == Some(ErrorCode::OperationInterrupted)
+    }
+
     /// Only the search index is damaged; the messages are not. A broken index may also refuse a row without naming a rule,
     /// which tables never do.
     pub(crate) fn is_index_damage(&self) -> bool {

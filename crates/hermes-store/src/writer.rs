@@ -269,7 +269,10 @@ impl Desk<'_> {
         let db = match self.db.take().filter(|db| db.is_current(self.path)) {
             Some(db) => db,
             None => {
-                Db::open(self.path, Access::Write, &self.patience).map_err(|error| error.told_of_readable(self.path))?
+                let opened = Db::open(self.path, Access::Write, &self.patience);
+                let db = opened.map_err(|error| error.told_of_readable(self.path))?;
+                self.health.opened_anew();
+                db
             }
         };
         let db = self.db.insert(db);

@@ -64,13 +64,8 @@ pub enum Diagnosis {
 
 /// Looks through all of a file.
 pub fn diagnose(path: &Path) -> Result<Diagnosis, StoreError> {
-    let looked = Db::open(path, Access::Read, &Patience::default()).and_then(|db| {
-        match check::quick_check(&db.connection, None) {
-            Err(error) if error.is_damage() => Ok(check::diagnose(&db.connection)),
-            verdict => verdict,
-        }
-    });
-    match looked {
+    let opened = Db::open(path, Access::Read, &Patience::default());
+    match opened.and_then(|db| check::look_through(&db.connection)) {
         Ok(Verdict::Sound) => Ok(Diagnosis::Sound),
         Ok(Verdict::Index) => Ok(Diagnosis::IndexOff),
         Ok(Verdict::Damage(line)) => Ok(Diagnosis::Damaged(line)),
@@ -81,7 +76,7 @@ pub fn diagnose(path: &Path) -> Result<Diagnosis, StoreError> {
 
 /// The same about the tables alone: an index can be made anew at any time.
 pub fn diagnose_tables(path: &Path) -> Result<Option<String>, StoreError> {
-    match Db::open(path, Access::Read, &Patience::default()).map(|db| check::diagnose(&db.connection)) {
+    match Db::open(path, Access::Read, &Patience::default()).and_then(|db| check::diagnose(&db.connection)) {
         Ok(Verdict::Damage(line)) => Ok(Some(line)),
         Ok(_) => Ok(None),
         Err(error) => Err(error.told(path)),
