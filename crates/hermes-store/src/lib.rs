@@ -6,6 +6,7 @@
 
 mod backup;
 mod branch;
+mod cause;
 mod db;
 mod facts;
 mod fault;

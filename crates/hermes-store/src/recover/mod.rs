@@ -13,7 +13,7 @@ mod scan;
 mod target;
 
 use crate::db::{Access, Db};
-use crate::fault::{DbError, DbResult};
+use crate::fault::{DbError, DbResult, file_fault};
 use crate::health::index::Verdict;
 use crate::health::{check, marker, writers};
 use crate::patience::Patience;
@@ -114,13 +114,13 @@ pub fn recover(path: &Path, into: &Path) -> Result<Recovered, StoreError> {
         return Err(StoreError::Unusable { place: into.display().to_string(), reason: "it exists already".into() });
     }
     let folder = into.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let work = tempfile::Builder::new().prefix(".recover-").tempdir_in(folder).map_err(failed(folder))?;
-    let copy = copy::take(path, work.path()).map_err(failed(path))?;
+    let work = tempfile::Builder::new().prefix(".recover-").tempdir_in(folder).map_err(file_fault(folder))?;
+    let copy = copy::take(path, work.path()).map_err(file_fault(path))?;
     let made = work.path().join("made.db");
     let recovered = Recovery::begin(&copy, &made).and_then(Recovery::run).map_err(|error| error.told(into))?;
-    let file = std::fs::File::open(&made).map_err(failed(into))?;
-    close_to_others(&file).and_then(|()| file.sync_all()).map_err(failed(into))?;
-    std::fs::hard_link(&made, into).or_else(|_| std::fs::rename(&made, into)).map_err(failed(into))?;
+    let file = std::fs::File::open(&made).map_err(file_fault(into))?;
+    close_to_others(&file).and_then(|()| file.sync_all()).map_err(file_fault(into))?;
+    std::fs::hard_link(&made, into).or_else(|_| std::fs::rename(&made, into)).map_err(file_fault(into))?;
     Ok(recovered)
 }
 
@@ -132,14 +132,16 @@ pub fn replace(path: &Path, recovered: &Path, kept_as: &Path) -> Result<PathBuf,
     let (log, kept_log) = (beside(path, "-wal"), beside(kept_as, "-wal"));
     // The damaged file keeps a second name before the new one takes the first: there is a file at every moment. Its log
     // goes before that: beside the new file it would be taken for a log of it.
-    std::fs::hard_link(path, kept_as).or_else(|_| std::fs::copy(path, kept_as).map(drop)).map_err(failed(kept_as))?;
+    std::fs::hard_link(path, kept_as)
+        .or_else(|_| std::fs::copy(path, kept_as).map(drop))
+        .map_err(file_fault(kept_as))?;
     match std::fs::metadata(&log) {
-        Ok(there) if there.len() > 0 => std::fs::rename(&log, &kept_log).map_err(failed(&kept_log))?,
-        Ok(_) => std::fs::remove_file(&log).map_err(failed(&log))?,
+        Ok(there) if there.len() > 0 => std::fs::rename(&log, &kept_log).map_err(file_fault(&kept_log))?,
+        Ok(_) => std::fs::remove_file(&log).map_err(file_fault(&log))?,
         Err(_) => {}
     }
     let _ = std::fs::remove_file(beside(path, "-shm"));
-    std::fs::rename(recovered, path).map_err(failed(path))?;
+    std::fs::rename(recovered, path).map_err(file_fault(path))?;
     if let Some(folder) = path.parent().and_then(|folder| std::fs::File::open(folder).ok()) {
         let _ = folder.sync_all();
     }
@@ -162,14 +164,6 @@ fn close_to_others(_file: &std::fs::File) -> io::Result<()> {
     Ok(())
 }
 
-fn failed(place: &Path) -> impl FnOnce(io::Error) -> StoreError {
-    let place = place.display().to_string();
-    move |error| match error.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => StoreError::Full { place },
-        _ => StoreError::Unusable { place, reason: error.to_string() },
-    }
-}
-
 /// A recovery under way.
 struct Recovery<'a> {
     copy: &'a Path,
@@ -183,7 +177,7 @@ struct Recovery<'a> {
 
 impl<'a> Recovery<'a> {
     fn begin(copy: &'a Path, made: &'a Path) -> DbResult<Self> {
-        let beginning = copy::mend_beginning(copy).map_err(failed(copy))?;
+        let beginning = copy::mend_beginning(copy).map_err(file_fault(copy))?;
         let source = Connection::open(copy)?;
         // Without it one broken entry in the list of tables would hide all others.
         let _ = source.execute_batch("PRAGMA writable_schema = ON; PRAGMA cell_size_check = ON;");
@@ -246,9 +240,9 @@ impl<'a> Recovery<'a> {
     /// The second way, for the tables whose rows can be told by their looks.
     fn read_pages(&mut self) -> DbResult<()> {
         let layouts = Layout::salvaged(Some(&self.source))?;
-        let mut pages = Pages::open(self.copy).map_err(failed(self.copy))?;
+        let mut pages = Pages::open(self.copy).map_err(file_fault(self.copy))?;
         let free = match self.beginning {
-            Beginning::Kept => pages.free().map_err(failed(self.copy))?,
+            Beginning::Kept => pages.free().map_err(file_fault(self.copy))?,
             Beginning::MadeUp => Vec::new(),
         };
         let (target, from_pages) = (&mut self.target, &mut self.from_pages);
@@ -268,12 +262,6 @@ impl<'a> Recovery<'a> {
             .ok()?;
         let ids = statement.query_map([], |row| row.get(0)).ok()?;
         ids.collect::<Result<_, _>>().ok()
-    }
-}
-
-impl From<io::Error> for DbError {
-    fn from(error: io::Error) -> Self {
-        Self::Store(StoreError::Failed(error.to_string()))
     }
 }
 
