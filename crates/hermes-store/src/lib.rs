@@ -34,6 +34,8 @@ mod writer;
 
 pub use backup::backup;
 pub use health::HealthReport;
-pub use recover::{Diagnosis, Lost, Recovered, absolve, diagnose, diagnose_tables, recover, replace, user_of};
+pub use recover::{
+    Diagnosis, Held, Lost, Recovered, absolve, diagnose, diagnose_tables, recover, replace, take_back, user_of,
+};
 pub use search::Query;
 pub use store::SqliteStore;

@@ -6,11 +6,16 @@
 //! file still tells which pages are free.
 
 mod copy;
+mod hold;
 mod layout;
 mod record;
 mod rows;
 mod scan;
+mod swap;
 mod target;
+
+pub use hold::Held;
+pub use swap::{replace, take_back};
 
 use crate::db::{Access, Db};
 use crate::fault::{DbError, DbResult, file_fault};
@@ -26,7 +31,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 use std::collections::HashSet;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use target::{Entry, Target};
 
 /// What came of a recovery.
@@ -57,7 +62,7 @@ pub enum Lost {
 pub enum Diagnosis {
     Sound,
     /// A search index does not fit the messages, which are sound. Older versions of SQLite leave one behind like that.
-    IndexOff,
+    IndexUnfit,
     /// In SQLite's words.
     Damaged(String),
 }
@@ -67,7 +72,7 @@ pub fn diagnose(path: &Path) -> Result<Diagnosis, StoreError> {
     let opened = Db::open(path, Access::Read, &Patience::default());
     match opened.and_then(|db| check::look_through(&db.connection)) {
         Ok(Verdict::Sound) => Ok(Diagnosis::Sound),
-        Ok(Verdict::Index) => Ok(Diagnosis::IndexOff),
+        Ok(Verdict::Index) => Ok(Diagnosis::IndexUnfit),
         Ok(Verdict::Damage(line)) => Ok(Diagnosis::Damaged(line)),
         Err(error) if error.is_damage() => Ok(Diagnosis::Damaged(error.to_string())),
         Err(error) => Err(error.told(path)),
@@ -110,47 +115,26 @@ pub fn absolve(path: &Path) -> Result<bool, StoreError> {
 
 /// Saves what can be read of `path` into the new file `into`. The damaged file is not changed.
 pub fn recover(path: &Path, into: &Path) -> Result<Recovered, StoreError> {
-    if into.exists() {
-        return Err(StoreError::Unusable { place: into.display().to_string(), reason: "it exists already".into() });
-    }
-    let folder = into.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let work = tempfile::Builder::new().prefix(".recover-").tempdir_in(folder).map_err(file_fault(folder))?;
-    let copy = copy::take(path, work.path()).map_err(file_fault(path))?;
-    let made = work.path().join("made.db");
-    let recovered = Recovery::begin(&copy, &made).and_then(Recovery::run).map_err(|error| error.told(into))?;
-    let file = std::fs::File::open(&made).map_err(file_fault(into))?;
-    close_to_others(&file).and_then(|()| file.sync_all()).map_err(file_fault(into))?;
-    std::fs::hard_link(&made, into).or_else(|_| std::fs::rename(&made, into)).map_err(file_fault(into))?;
-    Ok(recovered)
+    Held::take(path)?.recover(into)
 }
 
-/// Puts a recovered file in the place of the damaged one, which is kept under the name that comes back.
-pub fn replace(path: &Path, recovered: &Path, kept_as: &Path) -> Result<PathBuf, StoreError> {
-    if user_of(path).is_some() {
-        return Err(StoreError::Busy { place: path.display().to_string() });
+impl Held {
+    /// Saves what can be read into the new file `into`. The damaged file is not changed.
+    pub fn recover(&mut self, into: &Path) -> Result<Recovered, StoreError> {
+        if into.symlink_metadata().is_ok() {
+            return Err(file_fault(into)(io::ErrorKind::AlreadyExists.into()));
+        }
+        let folder = into.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let work = tempfile::Builder::new().prefix(".recover-").tempdir_in(folder).map_err(file_fault(folder))?;
+        self.copied = Some(self.stamp());
+        let copy = copy::take(self, work.path()).map_err(file_fault(&self.path))?;
+        let made = work.path().join("made.db");
+        let recovered = Recovery::begin(&copy, &made).and_then(Recovery::run).map_err(|error| error.told(into))?;
+        let file = std::fs::File::open(&made).map_err(file_fault(into))?;
+        close_to_others(&file).and_then(|()| file.sync_all()).map_err(file_fault(into))?;
+        swap::link(&made, into).map_err(file_fault(into))?;
+        Ok(recovered)
     }
-    let (log, kept_log) = (beside(path, "-wal"), beside(kept_as, "-wal"));
-    // The damaged file keeps a second name before the new one takes the first: there is a file at every moment. Its log
-    // goes before that: beside the new file it would be taken for a log of it.
-    std::fs::hard_link(path, kept_as)
-        .or_else(|_| std::fs::copy(path, kept_as).map(drop))
-        .map_err(file_fault(kept_as))?;
-    match std::fs::metadata(&log) {
-        Ok(there) if there.len() > 0 => std::fs::rename(&log, &kept_log).map_err(file_fault(&kept_log))?,
-        Ok(_) => std::fs::remove_file(&log).map_err(file_fault(&log))?,
-        Err(_) => {}
-    }
-    let _ = std::fs::remove_file(beside(path, "-shm"));
-    std::fs::rename(recovered, path).map_err(file_fault(path))?;
-    if let Some(folder) = path.parent().and_then(|folder| std::fs::File::open(folder).ok()) {
-        let _ = folder.sync_all();
-    }
-    absolve(path)?;
-    Ok(kept_as.to_owned())
-}
-
-fn beside(path: &Path, addition: &str) -> PathBuf {
-    marker::beside(path, addition)
 }
 
 #[cfg(unix)]
