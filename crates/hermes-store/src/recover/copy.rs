@@ -2,8 +2,8 @@
 
 use super::hold::{Held, LOGS};
 use super::record::number;
-use super::swap;
 use crate::health::marker::beside;
+use crate::private;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -34,7 +34,10 @@ pub(super) enum Beginning {
 /// Copies the file and its logs into a folder.
 pub(super) fn take(held: &Held, folder: &Path) -> io::Result<PathBuf> {
     let copy = folder.join("copy.db");
-    swap::copy(&held.file, &copy)?;
+    // Not opened anew: closing it would cost the lock.
+    let mut from = &held.file;
+    from.rewind()?;
+    io::copy(&mut from, &mut private::create_new(&copy)?)?;
     for addition in LOGS {
         match fs::copy(beside(&held.real, addition), beside(&copy, addition)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
