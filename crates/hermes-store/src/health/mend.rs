@@ -31,14 +31,20 @@ impl Health {
         if met.is_index_damage() {
             return self.mended(db, Suspects::AllIfNoneIsUnsound);
         }
-        match in_time(db, LONGEST_NEEDED_LOOK, |db| check::diagnose(&db.connection)) {
-            Ok(Verdict::Index) => self.mended(db, Suspects::Unsound),
-            Ok(_) => false,
+        let (mended, spared) = match in_time(db, LONGEST_NEEDED_LOOK, |db| check::diagnose(&db.connection)) {
+            Ok(Verdict::Index) => {
+                let mended = self.mended(db, Suspects::Unsound);
+                (mended, !mended)
+            }
+            Ok(_) => (false, false),
             Err(error) => {
                 tracing::debug!("damage of the session store could not be looked at: {error}");
-                false
+                // Whoever looked for so long without an end has met damage all the same.
+                (false, !error.is_cut_off())
             }
-        }
+        };
+        self.state().spared = spared;
+        mended
     }
 
     /// Damage was met while reading, or found by a check. Readers meet the same damage again and again; it is looked at
@@ -264,6 +270,22 @@ mod tests {
         health.examine(&mut db);
         assert_eq!(health.state().rebuilt.get("messages_fts"), Some(&Rebuilt::Once), "known as another file's index");
         assert_eq!(index_of(&db).0, MESSAGES);
+    }
+
+    #[test]
+    fn an_index_that_cannot_be_mended_now_does_not_condemn_the_messages() {
+        let (_folder, path, mut db) = file();
+        let health = Health::new(&path);
+        break_index(&db);
+        db.connection.busy_timeout(Duration::ZERO).expect("no waiting");
+        let other = open(&path);
+        other.connection.execute_batch("BEGIN IMMEDIATE").expect("a lock");
+        let corrupt = || DbError::Sql(rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(11), None));
+        assert!(!health.mend(&mut db, &corrupt()));
+        health.hear(&corrupt().told(&path));
+        assert_eq!(health.permit(), Ok(()));
+        other.connection.execute_batch("COMMIT").expect("free");
+        assert!(health.mend(&mut db, &corrupt()), "built anew as soon as the lock is there");
     }
 
     #[test]

@@ -65,6 +65,8 @@ struct State {
     check: Option<Check>,
     /// Damage that was met was looked at, and nothing has changed since.
     examined: bool,
+    /// Damage that was met last is not known to be damage of messages, though nothing could be done about it now.
+    spared: bool,
     /// The indexes that were built anew by this process.
     rebuilt: BTreeMap<String, Rebuilt>,
 }
@@ -88,17 +90,20 @@ impl Health {
         state.damage.clone().map_or(Ok(()), Err)
     }
 
-    /// Remembers damage for every write to come, and for every other program.
+    /// Remembers damage for every write to come, and for every other program, unless it was found to be an index's alone.
     pub(crate) fn hear(&self, error: &StoreError) {
-        if let StoreError::Damaged { detail, .. } = error {
-            tracing::warn!("{error}");
-            marker::set(&self.path, detail);
-            self.state().damage = Some(error.clone());
+        let StoreError::Damaged { detail, .. } = error else { return };
+        let spared = std::mem::take(&mut self.state().spared);
+        if !spared {
+            self.condemn(detail.clone());
         }
     }
 
     fn condemn(&self, detail: String) {
-        self.hear(&StoreError::Damaged { place: self.path.display().to_string(), detail });
+        marker::set(&self.path, &detail);
+        let error = StoreError::Damaged { place: self.path.display().to_string(), detail };
+        tracing::warn!("{error}");
+        self.state().damage = Some(error);
     }
 
     /// When the file was opened: has everybody who wrote here said goodbye? If not, a check begins beside us. `nudge` is
