@@ -1,9 +1,10 @@
 //! What SQLite says, in the words of the store. No SQL type leaves this crate.
 
+use crate::cause;
 use hermes_core::store::StoreError;
 use rusqlite::ErrorCode;
 use rusqlite::ffi::{SQLITE_CORRUPT_VTAB, SQLITE_IOERR_WRITE};
-use std::fs;
+use std::io;
 use std::path::Path;
 
 /// A failure inside the store: of the file, or a refusal with a reason.
@@ -30,15 +31,21 @@ impl DbError {
         match code.code {
             ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => StoreError::Busy { place },
             ErrorCode::DiskFull => StoreError::Full { place },
-            // A file size limit or a quota is told as a failed write.
-            ErrorCode::SystemIoFailure if code.extended_code == SQLITE_IOERR_WRITE => StoreError::Full { place },
+            // A file size limit or a quota is told as a failed write, and so is a broken disk.
+            ErrorCode::SystemIoFailure if code.extended_code == SQLITE_IOERR_WRITE && cause::is_want_of_room(path) => {
+                StoreError::Full { place }
+            }
+            ErrorCode::SystemIoFailure => StoreError::Failed(format!("{detail} ({place})")),
             ErrorCode::ReadOnly | ErrorCode::PermissionDenied => StoreError::ReadOnly { place, reason: detail },
             ErrorCode::DatabaseCorrupt if code.extended_code == SQLITE_CORRUPT_VTAB => {
                 StoreError::Failed("the search index is damaged; it is being built anew, try again".into())
             }
             ErrorCode::DatabaseCorrupt => StoreError::Damaged { place, detail },
             ErrorCode::NotADatabase => StoreError::Unusable { place, reason: NOT_A_DATABASE.into() },
-            ErrorCode::CannotOpen => StoreError::Unusable { place, reason: why_not(path).unwrap_or(detail) },
+            ErrorCode::CannotOpen => {
+                let reason = cause::of_closed_door(path);
+                StoreError::Unusable { place, reason: reason.unwrap_or(format!("{detail}, or a file beside it")) }
+            }
             _ => StoreError::Failed(detail),
         }
     }
@@ -67,6 +74,11 @@ impl DbError {
     /// Another program holds the lock.
     pub(crate) fn is_busy(&self) -> bool {
         matches!(self.code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
+    }
+
+    /// We ended it ourselves, because it took too long or because the program ends.
+    pub(crate) fn is_cut_off(&self) -> bool {
+        self.code() == Some(ErrorCode::OperationInterrupted)
     }
 
     /// Only the search index is damaged; the messages are not. A broken index may also refuse a row without naming a rule,
@@ -98,14 +110,18 @@ impl DbError {
 const NOT_A_DATABASE: &str = "it is not a database, or its beginning was destroyed; \
     `hermes sessions recover` looks for messages in it";
 
-/// What SQLite does not tell about a file that cannot be opened.
-fn why_not(path: &Path) -> Option<String> {
-    let folder = path.parent()?;
-    let reason = match fs::metadata(path) {
-        Ok(there) if there.is_dir() => "it is a folder",
-        Ok(_) => "this user may not read it, or the files beside it",
-        Err(_) if !folder.is_dir() => "its folder does not exist",
-        Err(_) => "it does not exist and its folder cannot be written",
-    };
-    Some(reason.into())
+impl From<io::Error> for DbError {
+    fn from(error: io::Error) -> Self {
+        Self::Store(StoreError::Failed(error.to_string()))
+    }
+}
+
+/// The word about a file that was handled without SQLite.
+pub(crate) fn file_fault(place: &Path) -> impl FnOnce(io::Error) -> StoreError {
+    let place = place.display().to_string();
+    move |error| match error.kind() {
+        _ if cause::is_full(&error) => StoreError::Full { place },
+        io::ErrorKind::AlreadyExists => StoreError::Unusable { place, reason: "it exists already".into() },
+        _ => StoreError::Unusable { place, reason: error.to_string() },
+    }
 }

@@ -6,6 +6,7 @@
 
 mod backup;
 mod branch;
+mod cause;
 mod db;
 mod facts;
 mod fault;
@@ -33,6 +34,8 @@ mod writer;
 
 pub use backup::backup;
 pub use health::HealthReport;
-pub use recover::{Diagnosis, Lost, Recovered, absolve, diagnose, diagnose_tables, recover, replace, user_of};
+pub use recover::{
+    Diagnosis, Held, Lost, Recovered, absolve, diagnose, diagnose_tables, recover, replace, take_back, user_of,
+};
 pub use search::Query;
 pub use store::SqliteStore;

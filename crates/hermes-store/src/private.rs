@@ -9,6 +9,15 @@ pub(crate) fn open_or_create(path: &Path) -> io::Result<File> {
     private().create(true).truncate(false).open(path)
 }
 
+/// A new and empty file that is private; an error where there is one already.
+pub(crate) fn create_new(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.create_new(true).write(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
 /// Makes sure that a database which is about to be created will be private; its log takes after it. A file that exists
 /// is not opened: beside SQLite that would cost the locks of this process.
 pub(crate) fn create_before_opening(path: &Path) {

@@ -305,8 +305,12 @@ impl Desk<'_> {
         Ok(db)
     }
 
+    /// Opens the file anew, for it was replaced, or could not be written so far.
     fn open(&self, patience: &Patience) -> DbResult<Db> {
-        Ok(Db::open(self.path, Access::Write, patience).map_err(|error| error.told_of_readable(self.path))?)
+        let opened = Db::open(self.path, Access::Write, patience);
+        let db = opened.map_err(|error| error.told_of_readable(self.path))?;
+        self.health.opened_anew();
+        Ok(db)
     }
 
     fn checkpoint(&mut self) {

@@ -12,7 +12,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-const PATIENCE: Duration = Duration::from_millis(1);
+/// Between two tries to stop a check.
+const PAUSE: Duration = Duration::from_millis(1);
 /// More faults than this say nothing new.
 const MOST_LINES: u32 = 100;
 
@@ -34,12 +35,7 @@ impl Check {
             if told_to_stop.load(Ordering::SeqCst) {
                 return;
             }
-            let verdict = match quick_check(&db.connection, None) {
-                // The check itself may stumble over what is broken.
-                Err(error) if error.is_damage() => Ok(diagnose(&db.connection)),
-                checked => checked,
-            };
-            match verdict {
+            match look_through(&db.connection) {
                 Ok(verdict) if !told_to_stop.load(Ordering::SeqCst) => done(verdict),
                 Ok(_) => {}
                 Err(error) => tracing::debug!("the check of the session store ended early: {error}"),
@@ -57,9 +53,18 @@ impl Check {
         while !self.thread.is_finished() {
             // Without effect between two statements, so again until the thread has noticed.
             self.interrupt.interrupt();
-            std::thread::sleep(PATIENCE);
+            std::thread::sleep(PAUSE);
         }
         let _ = self.thread.join();
+    }
+}
+
+/// Looks through the file.
+pub(crate) fn look_through(connection: &Connection) -> DbResult<Verdict> {
+    match quick_check(connection, None) {
+        // The check itself may stumble over what is broken.
+        Err(error) if error.is_damage() => diagnose(connection),
+        checked => checked,
     }
 }
 
@@ -68,27 +73,27 @@ pub(crate) fn quick_check(connection: &Connection, table: Option<&str>) -> DbRes
     let about = table.map_or(MOST_LINES.to_string(), |name| format!("\"{}\"", name.replace('"', "\"\"")));
     let mut statement = connection.prepare(&format!("PRAGMA quick_check({about})"))?;
     let lines = statement.query_map([], |row| row.get(0))?.collect::<Result<Vec<String>, _>>()?;
-    Ok(index::judge(connection, &lines))
+    index::judge(connection, &lines)
 }
 
-/// Whether damage that was met is damage of an index alone: every other table is looked through.
-pub(crate) fn diagnose(connection: &Connection) -> Verdict {
-    let names = || -> DbResult<Vec<String>> {
-        let mut statement =
-            connection.prepare("SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage > 0")?;
-        let names = statement.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
-        Ok(names)
-    };
-    let names = match names() {
-        Ok(names) => names,
-        Err(error) => return Verdict::Damage(error.to_string()),
-    };
+/// Whether damage that was met is damage of an index alone: every other table is looked through. An error when it cannot
+/// be known: only what SQLite calls damage is damage, not a file that is busy or a look that was cut off.
+pub(crate) fn diagnose(connection: &Connection) -> DbResult<Verdict> {
+    match first_damage(connection) {
+        Ok(Some(line)) => Ok(Verdict::Damage(line)),
+        Ok(None) => Ok(Verdict::Index),
+        Err(error) if error.is_damage() => Ok(Verdict::Damage(error.to_string())),
+        Err(error) => Err(error),
+    }
+}
+
+fn first_damage(connection: &Connection) -> DbResult<Option<String>> {
+    let mut statement = connection.prepare("SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage > 0")?;
+    let names = statement.query_map([], |row| row.get(0))?.collect::<Result<Vec<String>, _>>()?;
     for name in names.iter().filter(|name| !index::is_index_table(name)) {
-        match quick_check(connection, Some(name)) {
-            Ok(Verdict::Damage(line)) => return Verdict::Damage(line),
-            Ok(_) => {}
-            Err(error) => return Verdict::Damage(error.to_string()),
+        if let Verdict::Damage(line) = quick_check(connection, Some(name))? {
+            return Ok(Some(line));
         }
     }
-    Verdict::Index
+    Ok(None)
 }

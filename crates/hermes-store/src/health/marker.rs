@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// More than this nobody reads.
@@ -42,6 +42,24 @@ pub(crate) fn set(path: &Path, found: &str) {
     {
         tracing::warn!("the damage of {} could not be noted beside it: {error}", path.display());
     }
+}
+
+/// The line before the name that a file which is being replaced is kept under.
+const KEPT: &str = "kept: ";
+
+/// Adds to a mark where the file is kept that loses its name next. Without a mark there is nothing to add to.
+pub(crate) fn note_kept(path: &Path, kept: &Path) -> io::Result<()> {
+    let mut mark = match fs::OpenOptions::new().append(true).open(place(path)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        mark => mark?,
+    };
+    writeln!(mark, "{KEPT}{}", std::path::absolute(kept)?.display())?;
+    mark.sync_all()
+}
+
+pub(crate) fn kept(path: &Path) -> Option<PathBuf> {
+    let text = fs::read_to_string(place(path)).ok()?;
+    text.lines().rev().find_map(|line| line.strip_prefix(KEPT)).map(PathBuf::from)
 }
 
 pub(crate) fn remove(path: &Path) -> io::Result<()> {

@@ -8,23 +8,25 @@
 pub(crate) mod check;
 pub(crate) mod index;
 pub(crate) mod marker;
+mod mend;
 pub(crate) mod process;
 
 use crate::db::{Access, Db};
-use crate::fault::{DbError, DbResult};
+use crate::fault::DbResult;
 use crate::patience::Patience;
 use check::Check;
 use hermes_core::store::StoreError;
 use hermes_types::Moment;
 use index::Verdict;
+use mend::Rebuilt;
 use process::Process;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::SystemTime;
 
-/// Nobody waits longer than this for a new index; messages go on without it.
-const LONGEST_REBUILD: Duration = Duration::from_secs(20);
+/// Who ends does not wait as long as who writes.
+const TRIES_TO_SAY_GOODBYE: u32 = 4;
 const DUE: &str = "check_due";
 const GRAMS: &str = "hermes_grams";
 const OFF: &str = "index_off:";
@@ -49,6 +51,7 @@ pub(crate) struct Health {
 #[derive(Default)]
 struct State {
     damage: Option<StoreError>,
+    /// In the file that is open now.
     signed_in: bool,
     /// Processes that ended without a goodbye, as far as a check of ours covers them.
     dead: Vec<Process>,
@@ -56,16 +59,16 @@ struct State {
     due: Option<f64>,
     /// The check came to its end; the file does not know it yet.
     passed: bool,
+    /// The transaction under way writes down that the check passed. The check may end at any time, also between the
+    /// beginning of a transaction and its end.
+    forgiving: bool,
     check: Option<Check>,
+    /// Damage that was met was looked at, and nothing has changed since.
+    examined: bool,
+    /// Damage that was met last is not known to be damage of messages, though nothing could be done about it now.
+    spared: bool,
     /// The indexes that were built anew by this process.
     rebuilt: BTreeMap<String, Rebuilt>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Rebuilt {
-    Once,
-    /// It broke again, or could not be built.
-    LeftOut,
 }
 
 impl Health {
@@ -87,17 +90,20 @@ impl Health {
         state.damage.clone().map_or(Ok(()), Err)
     }
 
-    /// Remembers damage for every write to come, and for every other program.
+    /// Remembers damage for every write to come, and for every other program, unless it was found to be an index's alone.
     pub(crate) fn hear(&self, error: &StoreError) {
-        if let StoreError::Damaged { detail, .. } = error {
-            tracing::warn!("{error}");
-            marker::set(&self.path, detail);
-            self.state().damage = Some(error.clone());
+        let StoreError::Damaged { detail, .. } = error else { return };
+        let spared = std::mem::take(&mut self.state().spared);
+        if !spared {
+            self.condemn(detail.clone());
         }
     }
 
     fn condemn(&self, detail: String) {
-        self.hear(&StoreError::Damaged { place: self.path.display().to_string(), detail });
+        marker::set(&self.path, &detail);
+        let error = StoreError::Damaged { place: self.path.display().to_string(), detail };
+        tracing::warn!("{error}");
+        self.state().damage = Some(error);
     }
 
     /// When the file was opened: has everybody who wrote here said goodbye? If not, a check begins beside us. `nudge` is
@@ -113,7 +119,10 @@ impl Health {
         let check = Check::start(&self.path, move |verdict| {
             match verdict {
                 Verdict::Damage(line) => return health.condemn(line),
-                Verdict::Index => nudge(),
+                Verdict::Index => {
+                    health.state().examined = false;
+                    nudge();
+                }
                 Verdict::Sound => {}
             }
             health.state().passed = true;
@@ -126,11 +135,27 @@ impl Health {
         }
     }
 
+    /// Another file has taken the place of the one that was open: nothing that was found or written there holds here.
+    pub(crate) fn opened_anew(&self) {
+        self.stop_check();
+        let mut state = self.state();
+        *state = State { damage: state.damage.take(), ..State::default() };
+    }
+
+    fn stop_check(&self) {
+        // The check needs the state to come to its end.
+        let check = self.state().check.take();
+        if let Some(check) = check {
+            check.stop();
+        }
+    }
+
     /// At the beginning of a transaction: signs in, and writes down what is known about unclean ends.
     pub(crate) fn enter(&self, db: &Db) -> DbResult<()> {
         let mut state = self.state();
-        if state.passed {
-            forgive(db, &mut state)?;
+        state.forgiving = state.passed;
+        if state.forgiving {
+            forgive(db, &state)?;
         }
         if state.signed_in {
             return Ok(());
@@ -158,7 +183,7 @@ impl Health {
     pub(crate) fn entered(&self) {
         let mut state = self.state();
         state.signed_in = true;
-        if state.passed {
+        if std::mem::take(&mut state.forgiving) {
             (state.passed, state.due) = (false, None);
             state.dead.clear();
         }
@@ -166,94 +191,32 @@ impl Health {
 
     /// At a clean end: gives up a check that is going on, signs out and empties the log into the file.
     pub(crate) fn leave(&self, db: Option<&Db>) {
-        let check = self.state().check.take();
-        if let Some(check) = check {
-            check.stop();
-        }
+        self.stop_check();
         let Some(db) = db else { return };
         if self.permit().is_err() {
             return;
         }
         if let Err(error) = self.say_goodbye(db) {
             tracing::debug!("the session store could not be signed out of: {error}");
-            let _ = db.connection.execute_batch("ROLLBACK");
+            if !db.connection.is_autocommit() {
+                let _ = db.connection.execute_batch("ROLLBACK");
+            }
         }
         let _ = db.connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)");
     }
 
     fn say_goodbye(&self, db: &Db) -> DbResult<()> {
-        let mut state = self.state();
+        let state = self.state();
         if !state.signed_in && !state.passed {
             return Ok(());
         }
-        db.connection.execute_batch("BEGIN IMMEDIATE")?;
+        let patience = Patience { attempts: TRIES_TO_SAY_GOODBYE, ..Patience::default() };
+        patience.with(|| Ok(db.connection.execute_batch("BEGIN IMMEDIATE")?))?;
         if state.passed {
-            forgive(db, &mut state)?;
+            forgive(db, &state)?;
         }
         sign_out(db, &self.this)?;
-        db.connection.execute_batch("COMMIT")?;
-        Ok(())
-    }
-
-    /// Damage was met. If it is an index alone, that is mended or left out and the work may be tried again.
-    pub(crate) fn mend(&self, db: &mut Db, met: &DbError) -> bool {
-        let index_alone = met.is_index_damage() || check::diagnose(&db.connection) == Verdict::Index;
-        index_alone && self.mend_indexes(db, met.is_index_damage())
-    }
-
-    /// Damage was met while reading, or found by a check.
-    pub(crate) fn examine(&self, db: &mut Db) {
-        match check::diagnose(&db.connection) {
-            Verdict::Damage(line) => self.condemn(line),
-            Verdict::Index | Verdict::Sound => drop(self.mend_indexes(db, false)),
-        }
-    }
-
-    /// `true` when something was done about it.
-    fn mend_indexes(&self, db: &mut Db, met: bool) -> bool {
-        let Ok(tables) = index::tables(&db.connection) else { return false };
-        let unsound: Vec<index::Table> =
-            tables.iter().filter(|table| !table.is_sound(&db.connection)).cloned().collect();
-        // A write met damage that no table admits to: then all of them are built anew.
-        let suspects = if unsound.is_empty() && met { tables } else { unsound };
-        let mut done = false;
-        for table in suspects {
-            let before = self.state().rebuilt.get(&table.name).copied();
-            let after = match before {
-                None if in_time(db, |db| table.rebuild(&db.connection)).is_ok() => Rebuilt::Once,
-                None | Some(Rebuilt::Once) => {
-                    if leave_out(db, &table).is_err() {
-                        continue;
-                    }
-                    Rebuilt::LeftOut
-                }
-                Some(Rebuilt::LeftOut) => continue,
-            };
-            match after {
-                Rebuilt::Once => tracing::warn!("the search index {} was damaged and has been built anew", table.name),
-                Rebuilt::LeftOut => tracing::warn!(
-                    "the search index {} is damaged and could not be built anew; messages are kept, but new ones are not \
-                     found by search. `hermes sessions recover --force` makes a new one",
-                    table.name
-                ),
-            }
-            self.state().rebuilt.insert(table.name.clone(), after);
-            done = true;
-        }
-        done | self.mend_grams(db)
-    }
-
-    fn mend_grams(&self, db: &mut Db) -> bool {
-        let is_there = crate::schema::table_exists(&db.connection, GRAMS).unwrap_or(false);
-        let is_sound =
-            || check::quick_check(&db.connection, Some(GRAMS)).is_ok_and(|verdict| verdict == Verdict::Sound);
-        if !is_there || is_sound() || self.state().rebuilt.contains_key(GRAMS) {
-            return false;
-        }
-        let reset = in_time(db, crate::search::grams::reset).is_ok();
-        self.state().rebuilt.insert(GRAMS.into(), if reset { Rebuilt::Once } else { Rebuilt::LeftOut });
-        tracing::warn!("the search index {GRAMS} is damaged{}", if reset { " and was emptied" } else { "" });
-        reset
+        patience.with(|| Ok(db.connection.execute_batch("COMMIT")?))
     }
 
     /// What the file says about itself, beside what this process knows.
@@ -294,42 +257,12 @@ fn sign_out(db: &Db, process: &Process) -> DbResult<()> {
 }
 
 /// The check came to its end: what it was due for is settled, and nothing that came after it.
-fn forgive(db: &Db, state: &mut State) -> DbResult<()> {
+fn forgive(db: &Db, state: &State) -> DbResult<()> {
     for process in &state.dead {
         sign_out(db, process)?;
     }
     db.connection.execute("DELETE FROM hermes_meta WHERE key = ?1 AND value = ?2", (DUE, state.due))?;
     Ok(())
-}
-
-/// A transaction with an end: what takes too long is undone.
-fn in_time<T>(db: &mut Db, work: impl FnOnce(&Db) -> DbResult<T>) -> DbResult<T> {
-    let end = Instant::now() + LONGEST_REBUILD;
-    db.connection.progress_handler(10_000, Some(move || Instant::now() > end))?;
-    let done = in_transaction(db, work);
-    db.connection.progress_handler(0, None::<fn() -> bool>)?;
-    done
-}
-
-fn leave_out(db: &Db, table: &index::Table) -> DbResult<()> {
-    in_transaction(db, |db| {
-        table.silence(&db.connection)?;
-        db.connection
-            .execute("INSERT OR REPLACE INTO hermes_meta(key, value) VALUES(?1 || ?2, 1)", (OFF, &table.name))?;
-        Ok(())
-    })
-}
-
-fn in_transaction<T>(db: &Db, work: impl FnOnce(&Db) -> DbResult<T>) -> DbResult<T> {
-    db.connection.execute_batch("BEGIN IMMEDIATE")?;
-    let done = work(db).and_then(|value| {
-        db.connection.execute_batch("COMMIT")?;
-        Ok(value)
-    });
-    if done.is_err() && !db.connection.is_autocommit() {
-        db.connection.execute_batch("ROLLBACK")?;
-    }
-    done
 }
 
 /// The processes that write to a file now; `None` when the file does not say.
@@ -338,4 +271,71 @@ pub(crate) fn writers(path: &Path) -> Option<Vec<Process>> {
     let this = Process::this();
     let signed = signatures(&db).ok()?;
     Some(signed.into_iter().filter(|process| *process != this && process.is_alive()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    fn file() -> (tempfile::TempDir, PathBuf, Db) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("state.db");
+        let db = Db::open(&path, Access::Write, &Patience::default()).expect("a file");
+        (folder, path, db)
+    }
+
+    fn dead() -> Process {
+        Process { pid: 999_999, born: "another boot:1".into() }
+    }
+
+    fn write(health: &Health, db: &Db, meanwhile: impl FnOnce()) {
+        db.connection.execute_batch("BEGIN IMMEDIATE").expect("begun");
+        health.enter(db).expect("entered");
+        meanwhile();
+        db.connection.execute_batch("COMMIT").expect("written");
+        health.entered();
+    }
+
+    #[test]
+    fn a_check_that_ends_within_a_transaction_is_written_down_by_the_next() {
+        let (_folder, path, db) = file();
+        let Process { pid, born } = dead();
+        db.connection.execute("INSERT INTO hermes_writers VALUES(?1, ?2, 0)", (pid, born)).expect("a dead writer");
+        let health = Health::new(&path);
+        health.state().dead = vec![dead()];
+        write(&health, &db, || health.state().passed = true);
+        assert!(due(&db).expect("read").is_some(), "this transaction began before the check ended");
+        write(&health, &db, || ());
+        assert_eq!(due(&db).expect("read"), None);
+        assert!(!health.state().passed);
+    }
+
+    #[test]
+    fn every_file_is_signed_by_itself() {
+        let (_folder, path, db) = file();
+        let (_other_folder, _, other) = file();
+        let health = Health::new(&path);
+        write(&health, &db, || ());
+        health.opened_anew();
+        write(&health, &other, || ());
+        assert_eq!(signatures(&other).expect("read"), [Process::this()]);
+    }
+
+    #[test]
+    fn whoever_ends_waits_for_the_lock_to_say_goodbye() {
+        let (_folder, path, db) = file();
+        let health = Health::new(&path);
+        write(&health, &db, || ());
+        let other = Db::open(&path, Access::Write, &Patience::default()).expect("another");
+        other.connection.execute_batch("BEGIN IMMEDIATE").expect("a lock");
+        std::thread::scope(|scope| {
+            let leaving = scope.spawn(move || health.say_goodbye(&db));
+            // Longer than one try takes, far shorter than all of them.
+            std::thread::sleep(Patience::default().wait + Duration::from_millis(200));
+            other.connection.execute_batch("COMMIT").expect("free");
+            leaving.join().expect("no panic").expect("signed out");
+        });
+        assert_eq!(signatures(&other).expect("read"), []);
+    }
 }

@@ -1,6 +1,9 @@
 //! The copy that recovery works on: taken byte by byte before SQLite sees the file, and given a readable beginning.
 
+use super::hold::{Held, LOGS};
 use super::record::number;
+use crate::health::marker::beside;
+use crate::private;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -28,13 +31,18 @@ pub(super) enum Beginning {
     MadeUp,
 }
 
-/// Copies the file and its log into a folder.
-pub(super) fn take(path: &Path, folder: &Path) -> io::Result<PathBuf> {
+/// Copies the file and its logs into a folder.
+pub(super) fn take(held: &Held, folder: &Path) -> io::Result<PathBuf> {
     let copy = folder.join("copy.db");
-    fs::copy(path, &copy)?;
-    match fs::copy(crate::health::marker::beside(path, "-wal"), folder.join("copy.db-wal")) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
+    // Not opened anew: closing it would cost the lock.
+    let mut from = &held.file;
+    from.rewind()?;
+    io::copy(&mut from, &mut private::create_new(&copy)?)?;
+    for addition in LOGS {
+        match fs::copy(beside(&held.real, addition), beside(&copy, addition)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
     }
     Ok(copy)
 }

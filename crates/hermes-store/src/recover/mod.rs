@@ -6,14 +6,19 @@
 //! file still tells which pages are free.
 
 mod copy;
+mod hold;
 mod layout;
 mod record;
 mod rows;
 mod scan;
+mod swap;
 mod target;
 
+pub use hold::Held;
+pub use swap::{replace, take_back};
+
 use crate::db::{Access, Db};
-use crate::fault::{DbError, DbResult};
+use crate::fault::{DbError, DbResult, file_fault};
 use crate::health::index::Verdict;
 use crate::health::{check, marker, writers};
 use crate::patience::Patience;
@@ -26,7 +31,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 use std::collections::HashSet;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use target::{Entry, Target};
 
 /// What came of a recovery.
@@ -57,22 +62,17 @@ pub enum Lost {
 pub enum Diagnosis {
     Sound,
     /// A search index does not fit the messages, which are sound. Older versions of SQLite leave one behind like that.
-    IndexOff,
+    IndexUnfit,
     /// In SQLite's words.
     Damaged(String),
 }
 
 /// Looks through all of a file.
 pub fn diagnose(path: &Path) -> Result<Diagnosis, StoreError> {
-    let looked = Db::open(path, Access::Read, &Patience::default()).and_then(|db| {
-        match check::quick_check(&db.connection, None) {
-            Err(error) if error.is_damage() => Ok(check::diagnose(&db.connection)),
-            verdict => verdict,
-        }
-    });
-    match looked {
+    let opened = Db::open(path, Access::Read, &Patience::default());
+    match opened.and_then(|db| check::look_through(&db.connection)) {
         Ok(Verdict::Sound) => Ok(Diagnosis::Sound),
-        Ok(Verdict::Index) => Ok(Diagnosis::IndexOff),
+        Ok(Verdict::Index) => Ok(Diagnosis::IndexUnfit),
         Ok(Verdict::Damage(line)) => Ok(Diagnosis::Damaged(line)),
         Err(error) if error.is_damage() => Ok(Diagnosis::Damaged(error.to_string())),
         Err(error) => Err(error.told(path)),
@@ -81,7 +81,7 @@ pub fn diagnose(path: &Path) -> Result<Diagnosis, StoreError> {
 
 /// The same about the tables alone: an index can be made anew at any time.
 pub fn diagnose_tables(path: &Path) -> Result<Option<String>, StoreError> {
-    match Db::open(path, Access::Read, &Patience::default()).map(|db| check::diagnose(&db.connection)) {
+    match Db::open(path, Access::Read, &Patience::default()).and_then(|db| check::diagnose(&db.connection)) {
         Ok(Verdict::Damage(line)) => Ok(Some(line)),
         Ok(_) => Ok(None),
         Err(error) => Err(error.told(path)),
@@ -115,45 +115,26 @@ pub fn absolve(path: &Path) -> Result<bool, StoreError> {
 
 /// Saves what can be read of `path` into the new file `into`. The damaged file is not changed.
 pub fn recover(path: &Path, into: &Path) -> Result<Recovered, StoreError> {
-    if into.exists() {
-        return Err(StoreError::Unusable { place: into.display().to_string(), reason: "it exists already".into() });
-    }
-    let folder = into.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let work = tempfile::Builder::new().prefix(".recover-").tempdir_in(folder).map_err(failed(folder))?;
-    let copy = copy::take(path, work.path()).map_err(failed(path))?;
-    let made = work.path().join("made.db");
-    let recovered = Recovery::begin(&copy, &made).and_then(Recovery::run).map_err(|error| error.told(into))?;
-    let file = std::fs::File::open(&made).map_err(failed(into))?;
-    close_to_others(&file).and_then(|()| file.sync_all()).map_err(failed(into))?;
-    std::fs::hard_link(&made, into).or_else(|_| std::fs::rename(&made, into)).map_err(failed(into))?;
-    Ok(recovered)
+    Held::take(path)?.recover(into)
 }
 
-/// Puts a recovered file in the place of the damaged one, which is kept under the name that comes back.
-pub fn replace(path: &Path, recovered: &Path, kept_as: &Path) -> Result<PathBuf, StoreError> {
-    if user_of(path).is_some() {
-        return Err(StoreError::Busy { place: path.display().to_string() });
+impl Held {
+    /// Saves what can be read into the new file `into`. The damaged file is not changed.
+    pub fn recover(&mut self, into: &Path) -> Result<Recovered, StoreError> {
+        if into.symlink_metadata().is_ok() {
+            return Err(file_fault(into)(io::ErrorKind::AlreadyExists.into()));
+        }
+        let folder = into.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let work = tempfile::Builder::new().prefix(".recover-").tempdir_in(folder).map_err(file_fault(folder))?;
+        self.copied = Some(self.stamp());
+        let copy = copy::take(self, work.path()).map_err(file_fault(&self.path))?;
+        let made = work.path().join("made.db");
+        let recovered = Recovery::begin(&copy, &made).and_then(Recovery::run).map_err(|error| error.told(into))?;
+        let file = std::fs::File::open(&made).map_err(file_fault(into))?;
+        close_to_others(&file).and_then(|()| file.sync_all()).map_err(file_fault(into))?;
+        swap::link(&made, into).map_err(file_fault(into))?;
+        Ok(recovered)
     }
-    let (log, kept_log) = (beside(path, "-wal"), beside(kept_as, "-wal"));
-    // The damaged file keeps a second name before the new one takes the first: there is a file at every moment. Its log
-    // goes before that: beside the new file it would be taken for a log of it.
-    std::fs::hard_link(path, kept_as).or_else(|_| std::fs::copy(path, kept_as).map(drop)).map_err(failed(kept_as))?;
-    match std::fs::metadata(&log) {
-        Ok(there) if there.len() > 0 => std::fs::rename(&log, &kept_log).map_err(failed(&kept_log))?,
-        Ok(_) => std::fs::remove_file(&log).map_err(failed(&log))?,
-        Err(_) => {}
-    }
-    let _ = std::fs::remove_file(beside(path, "-shm"));
-    std::fs::rename(recovered, path).map_err(failed(path))?;
-    if let Some(folder) = path.parent().and_then(|folder| std::fs::File::open(folder).ok()) {
-        let _ = folder.sync_all();
-    }
-    absolve(path)?;
-    Ok(kept_as.to_owned())
-}
-
-fn beside(path: &Path, addition: &str) -> PathBuf {
-    marker::beside(path, addition)
 }
 
 #[cfg(unix)]
@@ -165,14 +146,6 @@ fn close_to_others(file: &std::fs::File) -> io::Result<()> {
 #[cfg(not(unix))]
 fn close_to_others(_file: &std::fs::File) -> io::Result<()> {
     Ok(())
-}
-
-fn failed(place: &Path) -> impl FnOnce(io::Error) -> StoreError {
-    let place = place.display().to_string();
-    move |error| match error.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => StoreError::Full { place },
-        _ => StoreError::Unusable { place, reason: error.to_string() },
-    }
 }
 
 /// A recovery under way.
@@ -188,7 +161,7 @@ struct Recovery<'a> {
 
 impl<'a> Recovery<'a> {
     fn begin(copy: &'a Path, made: &'a Path) -> DbResult<Self> {
-        let beginning = copy::mend_beginning(copy).map_err(failed(copy))?;
+        let beginning = copy::mend_beginning(copy).map_err(file_fault(copy))?;
         let source = Connection::open(copy)?;
         // Without it one broken entry in the list of tables would hide all others.
         let _ = source.execute_batch("PRAGMA writable_schema = ON; PRAGMA cell_size_check = ON;");
@@ -251,9 +224,9 @@ impl<'a> Recovery<'a> {
     /// The second way, for the tables whose rows can be told by their looks.
     fn read_pages(&mut self) -> DbResult<()> {
         let layouts = Layout::salvaged(Some(&self.source))?;
-        let mut pages = Pages::open(self.copy).map_err(failed(self.copy))?;
+        let mut pages = Pages::open(self.copy).map_err(file_fault(self.copy))?;
         let free = match self.beginning {
-            Beginning::Kept => pages.free().map_err(failed(self.copy))?,
+            Beginning::Kept => pages.free().map_err(file_fault(self.copy))?,
             Beginning::MadeUp => Vec::new(),
         };
         let (target, from_pages) = (&mut self.target, &mut self.from_pages);
@@ -273,12 +246,6 @@ impl<'a> Recovery<'a> {
             .ok()?;
         let ids = statement.query_map([], |row| row.get(0)).ok()?;
         ids.collect::<Result<_, _>>().ok()
-    }
-}
-
-impl From<io::Error> for DbError {
-    fn from(error: io::Error) -> Self {
-        Self::Store(StoreError::Failed(error.to_string()))
     }
 }
 

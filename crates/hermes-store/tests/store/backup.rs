@@ -48,3 +48,30 @@ async fn nothing_is_overwritten_and_no_half_copy_is_left() {
     assert!(matches!(backup(&text, &copy), Err(StoreError::Unusable { .. })));
     assert!(!copy.exists());
 }
+
+#[tokio::test]
+async fn the_file_that_is_copied_stays_as_it_is_and_so_does_its_log() {
+    let stage = Stage::of(Kind::New).await;
+    let id = stage.session("crashed").await;
+    stage.store.append(&id, vec![Message::user("only in the log").into()]).await.expect("kept");
+    let crashed = stage.path.with_file_name("crashed.db");
+    for beside in ["db", "db-wal"] {
+        fs::copy(stage.path.with_extension(beside), crashed.with_extension(beside)).expect("as a crash leaves it");
+    }
+    let bytes = || ["db", "db-wal"].map(|beside| fs::read(crashed.with_extension(beside)).expect("there"));
+    let before = bytes();
+    let to = stage.path.with_file_name("copy.db");
+    backup(&crashed, &to).expect("copied");
+    assert!(bytes() == before, "the original was changed");
+    assert_eq!(open(&to).await.messages(&id).await.expect("read").len(), 1);
+}
+
+#[tokio::test]
+async fn what_a_copy_did_not_make_it_does_not_remove() {
+    let stage = Stage::of(Kind::New).await;
+    let to = stage.path.with_file_name("copy.db");
+    std::os::unix::fs::symlink("nowhere", &to).expect("a link to nothing");
+    let reason = "it exists already".to_owned();
+    assert_eq!(backup(&stage.path, &to), Err(StoreError::Unusable { place: to.display().to_string(), reason }));
+    assert!(to.symlink_metadata().is_ok(), "the link is gone");
+}

@@ -335,6 +335,7 @@ async fn a_file_that_was_replaced_is_opened_again() {
         let _ = fs::remove_file(stage.path.with_extension(beside));
     }
     stage.session("after").await;
+    assert_eq!(count(&stage.look(), "hermes_writers"), 1, "the new file is signed, too");
     for (id, there) in [("in the old file", false), ("in the new file", true), ("after", true)] {
         let found = stage.store.session(&SessionId::new(id)).await.expect("read").is_some();
         assert_eq!(found, there, "{id}");

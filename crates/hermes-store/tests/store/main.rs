@@ -15,4 +15,5 @@ mod search_index;
 mod search_laws;
 mod sessions;
 mod stage;
+mod swap;
 mod titles;

@@ -4,7 +4,7 @@ use crate::commands::person::Person;
 use crate::commands::{Console, Exit, Trouble};
 use crate::settings::Home;
 use clap::Args;
-use hermes_store::{Diagnosis, Lost, Recovered};
+use hermes_store::{Diagnosis, Held, Lost, Recovered};
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, Args)]
@@ -13,7 +13,7 @@ pub struct RecoverArgs {
     #[arg(long, value_name = "FILE")]
     pub into: Option<PathBuf>,
 
-    /// Do not ask before the files are swapped
+    /// Do not ask before a new file takes the place of the old one
     #[arg(short = 'y', long)]
     pub yes: bool,
 
@@ -38,32 +38,41 @@ pub(in crate::commands) async fn run(
             path.display()
         )));
     }
-    match hermes_store::diagnose(&path) {
-        Ok(found @ (Diagnosis::Sound | Diagnosis::IndexOff)) if !args.force => {
+    if hermes_store::take_back(&path)? {
+        writeln!(console.err, "An earlier recovery was cut off while files changed places; that was taken back.")?;
+    }
+    let found = match hermes_store::diagnose(&path) {
+        Ok(found @ (Diagnosis::Sound | Diagnosis::IndexUnfit)) if !args.force => {
             let was_marked = hermes_store::absolve(&path)?;
             let more = if was_marked { " It may be written again." } else { "" };
             match found {
-                Diagnosis::IndexOff => writeln!(console.err, "{}{more}", index_off(&path))?,
+                Diagnosis::IndexUnfit => writeln!(console.err, "{}{more}", index_unfit(&path))?,
                 _ => writeln!(console.err, "Nothing is wrong with {}.{more}", path.display())?,
             }
             return Ok(Exit::Done);
         }
-        Ok(Diagnosis::Sound | Diagnosis::IndexOff) => {}
-        Ok(Diagnosis::Damaged(found)) => writeln!(console.err, "{} is damaged: {found}.", path.display())?,
+        Ok(Diagnosis::Sound | Diagnosis::IndexUnfit) => "a new file is being made from it".to_owned(),
+        Ok(Diagnosis::Damaged(found)) => {
+            writeln!(console.err, "{} is damaged: {found}.", path.display())?;
+            found
+        }
         // What cannot even be opened may still hold messages.
-        Err(error) => writeln!(console.err, "{error}.")?,
-    }
+        Err(error) => {
+            writeln!(console.err, "{error}.")?;
+            error.to_string()
+        }
+    };
     match &args.into {
         Some(into) => {
             tell(&hermes_store::recover(&path, into)?, into, console)?;
             writeln!(console.err, "{} was left as it is.", path.display())?;
             Ok(Exit::Done)
         }
-        None => swap(&path, args.yes, console).await,
+        None => swap(&path, &found, args.yes, console).await,
     }
 }
 
-fn index_off(path: &Path) -> String {
+fn index_unfit(path: &Path) -> String {
     format!(
         "The messages in {} are sound. A search index does not fit them, as older versions of SQLite leave it; it is built \
          anew when it gets in the way.\n`hermes sessions recover --force` makes a new file with new indexes.",
@@ -71,29 +80,47 @@ fn index_off(path: &Path) -> String {
     )
 }
 
-/// Makes the new file beside the damaged one and changes their places.
-async fn swap(path: &Path, yes: bool, console: &mut Console<'_>) -> Result<Exit, Trouble> {
-    let person = Person::present();
-    if !yes && person.is_none() {
-        return Err(Trouble::Refused(
-            "Nothing was changed. `hermes sessions recover -y` puts a new file in its place and keeps this one;\n\
-             `--into FILE` only writes a new file."
-                .into(),
-        ));
+/// Makes the new file beside the damaged one and changes their places. The person is asked before: from the copy to the
+/// end nobody may write, or what they wrote would be lost.
+async fn swap(path: &Path, found: &str, yes: bool, console: &mut Console<'_>) -> Result<Exit, Trouble> {
+    if !yes {
+        let Some(person) = Person::present() else {
+            return Err(Trouble::Refused(
+                "Nothing was changed. `hermes sessions recover -y` puts a new file in its place and keeps this one;\n\
+                 `--into FILE` only writes a new file."
+                    .into(),
+            ));
+        };
+        let question = "Save what can be read into a new file and put that in the place of the old one? (yes/no)";
+        if person.line(question, "", "yes").await? != "yes" {
+            return Err(Trouble::Refused(format!("{} stays as it is.", path.display())));
+        }
     }
-    let time = jiff::Zoned::now().strftime("%Y%m%d_%H%M%S").to_string();
-    let beside = |addition: &str| path.with_file_name(format!("state.db.{addition}-{time}"));
-    let (made, kept_as) = (beside("recovered"), beside("damaged"));
-    tell(&hermes_store::recover(path, &made)?, &made, console)?;
-    if let (false, Some(person)) = (yes, person)
-        && person.line("Put the new file in the place of the old one? (yes/no)", "", "yes").await? != "yes"
-    {
-        return Err(Trouble::Refused(format!("{} stays as it is; the new file is beside it.", path.display())));
-    }
-    let kept = hermes_store::replace(path, &made, &kept_as)?;
+    let mut held = Held::take(path)?;
+    held.mark(found);
+    let (made, kept_as) = free_names(path);
+    tell(&held.recover(&made)?, &made, console)?;
+    let kept = held.replace(&made, &kept_as)?;
     writeln!(console.out, "{}", path.display())?;
     writeln!(console.err, "It may be written again. The old file is kept as {}.", kept.display())?;
     Ok(Exit::Done)
+}
+
+/// Names for the new file and for the old one. Two recoveries in one second get different ones.
+fn free_names(path: &Path) -> (PathBuf, PathBuf) {
+    let time = jiff::Zoned::now().strftime("%Y%m%d_%H%M%S").to_string();
+    let named = |addition: &str| path.with_file_name(format!("state.db.{addition}"));
+    let is_free = |name: &PathBuf| name.symlink_metadata().is_err();
+    let mut number = 1;
+    loop {
+        let time = if number == 1 { time.clone() } else { format!("{time}-{number}") };
+        let (made, kept) = (named(&format!("recovered-{time}")), named(&format!("damaged-{time}")));
+        let logs = ["-wal", "-journal"].map(|log| named(&format!("damaged-{time}{log}")));
+        if is_free(&made) && is_free(&kept) && logs.iter().all(is_free) {
+            return (made, kept);
+        }
+        number += 1;
+    }
 }
 
 fn tell(recovered: &Recovered, file: &Path, console: &mut Console<'_>) -> Result<(), Trouble> {
