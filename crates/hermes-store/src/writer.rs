@@ -186,7 +186,7 @@ impl Desk<'_> {
                 self.health.examine(db);
             }
         }
-        self.health.leave(self.db.as_ref());
+        self.health.leave(self.db.as_ref(), &self.patience);
         drop(self.db);
         if let Some(done) = closing {
             let _ = done.send(());

@@ -190,13 +190,13 @@ impl Health {
     }
 
     /// At a clean end: gives up a check that is going on, signs out and empties the log into the file.
-    pub(crate) fn leave(&self, db: Option<&Db>) {
+    pub(crate) fn leave(&self, db: Option<&Db>, patience: &Patience) {
         self.stop_check();
         let Some(db) = db else { return };
         if self.permit().is_err() {
             return;
         }
-        if let Err(error) = self.say_goodbye(db) {
+        if let Err(error) = self.say_goodbye(db, patience) {
             tracing::debug!("the session store could not be signed out of: {error}");
             if !db.connection.is_autocommit() {
                 let _ = db.connection.execute_batch("ROLLBACK");
@@ -205,12 +205,12 @@ impl Health {
         let _ = db.connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)");
     }
 
-    fn say_goodbye(&self, db: &Db) -> DbResult<()> {
+    fn say_goodbye(&self, db: &Db, patience: &Patience) -> DbResult<()> {
         let state = self.state();
         if !state.signed_in && !state.passed {
             return Ok(());
         }
-        let patience = Patience { attempts: TRIES_TO_SAY_GOODBYE, ..Patience::default() };
+        let patience = Patience { attempts: TRIES_TO_SAY_GOODBYE, ..patience.clone() };
         patience.with(|| Ok(db.connection.execute_batch("BEGIN IMMEDIATE")?))?;
         if state.passed {
             forgive(db, &state)?;
