@@ -91,3 +91,32 @@ async fn work_off(store: Acquaintance, need: Need) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hermes_core::clock::RealClock;
+    use hermes_core::store::{Search, Sessions, Transcript};
+    use hermes_types::{Message, NewMessage, NewSession, SearchQuery, SessionId};
+    use std::sync::Arc;
+
+    /// On one thread the work begins only when the test waits for something, so that the store is gone before it.
+    #[tokio::test]
+    async fn nobody_in_the_background_keeps_a_store_open() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("state.db");
+        let open = async || SqliteStore::open(&path, Arc::new(RealClock::default())).await.expect("a store");
+        let store = open().await;
+        let id = SessionId::new("s");
+        store.create(NewSession::new(id.clone(), "cli")).await.expect("a session");
+        let many: Vec<NewMessage> = (0..=WORTHWHILE).map(|_| Message::user("x").into()).collect();
+        store.append(&id, many).await.expect("kept");
+        store.search(SearchQuery::new("y")).await.expect("searched");
+        assert!(store.upkeep().is_busy.load(Ordering::Acquire), "there is something to do");
+        let known = store.acquaintance();
+        drop(store);
+        assert!(known.meet().is_none(), "it is closed at once");
+        let waiting = open().await.read(grams::backlog).await.expect("read");
+        assert_eq!(waiting, WORTHWHILE + 1, "and nothing was done in its name since");
+    }
+}
