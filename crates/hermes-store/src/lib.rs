@@ -15,6 +15,7 @@ mod insights;
 mod ledger;
 mod lineage;
 mod listing;
+mod oblivion;
 mod outline;
 mod patience;
 mod private;
@@ -37,5 +38,5 @@ pub use health::HealthReport;
 pub use recover::{
     Diagnosis, Held, Lost, Recovered, absolve, diagnose, diagnose_tables, recover, replace, take_back, user_of,
 };
-pub use search::Query;
+pub use search::{NoQuery, Query};
 pub use store::SqliteStore;

@@ -330,7 +330,7 @@ mod tests {
         let other = Db::open(&path, Access::Write, &Patience::default()).expect("another");
         other.connection.execute_batch("BEGIN IMMEDIATE").expect("a lock");
         std::thread::scope(|scope| {
-            let leaving = scope.spawn(move || health.say_goodbye(&db));
+            let leaving = scope.spawn(move || health.say_goodbye(&db, &Patience::default()));
             // Longer than one try takes, far shorter than all of them.
             std::thread::sleep(Patience::default().wait + Duration::from_millis(200));
             other.connection.execute_batch("COMMIT").expect("free");

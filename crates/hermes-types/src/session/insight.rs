@@ -10,6 +10,7 @@ pub struct Insights {
     pub to: Moment,
     pub source: Option<String>,
     pub sessions: u64,
+    /// Of every session; what a branch copied is counted there again.
     pub messages: u64,
     pub user_messages: u64,
     pub tool_calls: u64,
