@@ -87,7 +87,7 @@ fn described(id: &SessionId, family: &[Relative], desk: &Desk<'_>) -> String {
     let Some(own) = family.iter().find(|relative| relative.id == *id) else { return one_line(id.as_str()) };
     let what = match own.title.as_deref() {
         Some(title) => format!("\"{}\"", one_line(title)),
-        None if own.preview.is_empty() => "(nothing said)".to_owned(),
+        None if own.preview.is_empty() => super::NOTHING_SAID.to_owned(),
         None => one_line(&own.preview),
     };
     let helpers = match sub_agents(id, family) {

@@ -236,7 +236,10 @@ impl<'a> Reader<'a> {
             return;
         };
         if !password.is_empty() && !holder.contains(MARK) && !is_reference(password) {
-            self.keep(name.len() + 1);
+            // A key may stand in the place of the name.
+            self.out.push_str(&text(name));
+            self.pass(name.len());
+            self.keep(1);
             self.out.push_str(&secret(""));
             self.pass(password.len());
         }
