@@ -6,7 +6,7 @@
 use futures_util::future::BoxFuture;
 use hermes_types::{
     CallId, CallRecord, CompressionRecord, EffectRecord, EffectState, EndReason, Export, Found, Insights, ListOrder,
-    Message, MessageId, Moment, NewMessage, NewSession, Pruned, Relative, SearchQuery, Session, SessionFilter,
+    Meant, Message, MessageId, Moment, NewMessage, NewSession, Pruned, Relative, SearchQuery, Session, SessionFilter,
     SessionId, SessionSummary, Span, StoreFacts, StoredMessage, TitleFault, TurnRecord, UsageRow,
 };
 
@@ -30,6 +30,8 @@ pub enum StoreError {
     Exists(SessionId),
     #[error("session {0} cannot descend from itself")]
     Circle(SessionId),
+    #[error("session {session} went on while it was summarised: its newest message is {newest} now; read it again")]
+    Moved { session: SessionId, newest: MessageId },
     #[error("{place} is in use by other programs and did not become free in time; nothing was written, try again")]
     Busy { place: String },
     #[error("there is no room left on the disk of {place}; nothing was written. Free some and try again")]
@@ -72,8 +74,13 @@ pub trait Sessions: Send + Sync {
 
     fn session(&self, id: &SessionId) -> Kept<'_, Option<Session>>;
 
-    /// The session a person means: an id, the beginning of one, or a title (the newest of its lineage).
-    fn resolve(&self, name: &str) -> Kept<'_, SessionId>;
+    /// The session a person means: an id, a title, or the beginning of an id.
+    fn find(&self, name: &str, meant: Meant) -> Kept<'_, SessionId>;
+
+    /// The session a person wants to go on with: a title is the newest of its lineage.
+    fn resolve(&self, name: &str) -> Kept<'_, SessionId> {
+        self.find(name, Meant::Newest)
+    }
 
     /// Where a conversation goes on: the newest session that compression continued it in.
     fn tip(&self, id: &SessionId) -> Kept<'_, SessionId>;
@@ -101,13 +108,14 @@ pub trait Sessions: Send + Sync {
     /// Copies a conversation, up to and including a message, into a new session that descends from it.
     fn branch(&self, from: &SessionId, new: NewSession, upto: Option<MessageId>) -> Kept<'_, ()>;
 
-    /// Removes a session and its sub-agents; other descendants become roots. `false` when there was none.
+    /// Removes a conversation for good: a session, all that compression continued it in or from, and their sub-agents.
+    /// Other descendants become roots. `false` when there was none.
     fn delete(&self, id: &SessionId) -> Kept<'_, bool>;
 
     /// Removes a session that nobody said anything in and nobody named.
     fn delete_if_empty(&self, id: &SessionId) -> Kept<'_, bool>;
 
-    /// Removes sessions that have ended. With `dry_run` only tells which.
+    /// Removes conversations that have ended, each as a whole. With `dry_run` only tells which sessions that are.
     fn prune(&self, filter: SessionFilter, dry_run: bool) -> Kept<'_, Pruned>;
 
     fn facts(&self) -> Kept<'_, StoreFacts>;
@@ -118,7 +126,7 @@ pub trait Transcript: Send + Sync {
     /// Keeps messages, all or none.
     fn append(&self, id: &SessionId, messages: Vec<NewMessage>) -> Kept<'_, Vec<MessageId>>;
 
-    /// Every message, also those that were summarised away or taken back.
+    /// Every message, also those that were summarised away or taken back, and the rows other programs keep beside them.
     fn messages(&self, id: &SessionId) -> Kept<'_, Vec<StoredMessage>>;
 
     /// The conversation as it goes to a model: live messages in order, with what was sent in place of what was said.
@@ -127,8 +135,9 @@ pub trait Transcript: Send + Sync {
     /// The messages around one, at most `window` on each side.
     fn around(&self, id: &SessionId, message: MessageId, window: usize) -> Kept<'_, Vec<StoredMessage>>;
 
-    /// Summarises in place: what is live becomes compacted, and these messages take its place.
-    fn compact(&self, id: &SessionId, messages: Vec<NewMessage>) -> Kept<'_, Vec<MessageId>>;
+    /// Summarises in place: what is live up to `upto` becomes compacted, and these messages take its place. Refused with
+    /// [`StoreError::Moved`] when there are newer live messages: the summary does not know them.
+    fn compact(&self, id: &SessionId, upto: MessageId, messages: Vec<NewMessage>) -> Kept<'_, Vec<MessageId>>;
 
     /// Takes a message of the person and everything after it back; tells how many.
     fn rewind(&self, id: &SessionId, to: MessageId) -> Kept<'_, u64>;

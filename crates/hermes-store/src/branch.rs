@@ -6,7 +6,6 @@ use crate::lineage::{BRANCHED_FROM, DELEGATED_FROM};
 use crate::{session, titles, transcript};
 use hermes_core::store::StoreError;
 use hermes_types::{MessageId, Moment, NewSession, Session, SessionId, Title};
-use serde_json::Value;
 
 pub(crate) fn branch(db: &Db, from: &SessionId, new: NewSession, upto: Option<MessageId>, now: Moment) -> DbResult<()> {
     if new.id == *from {
@@ -34,15 +33,19 @@ pub(crate) fn branch(db: &Db, from: &SessionId, new: NewSession, upto: Option<Me
 
 /// What the new session was not given it has from the old one: the same model and prompt keep a prompt cache warm.
 fn inherit(new: NewSession, source: Session) -> NewSession {
+    let cwd = new.cwd.or_else(|| source.cwd().map(str::to_owned));
     let mut config = new.model_config.or(source.model_config).unwrap_or_default();
     config.shift_remove(DELEGATED_FROM);
+    // The directory of the old session does not stand in the way of another one.
+    if let (Some(held), Some(cwd)) = (config.get_mut("cwd"), &cwd) {
+        *held = cwd.as_str().into();
+    }
     config.insert(BRANCHED_FROM.into(), source.id.as_str().into());
-    let cwd = source.extra.get("cwd").and_then(Value::as_str).map(str::to_owned);
     NewSession {
         user_id: new.user_id.or(source.user_id),
         model: new.model.or(source.model),
         system_prompt: new.system_prompt.or(source.system_prompt),
-        cwd: new.cwd.or(cwd),
+        cwd,
         model_config: Some(config),
         parent: Some(source.id),
         ..new

@@ -59,6 +59,7 @@ impl Db {
             connection.pragma_update(None, "synchronous", "NORMAL")?;
             connection.pragma_update(None, "foreign_keys", true)?;
             connection.pragma_update(None, "journal_size_limit", LARGEST_LOG)?;
+            crate::oblivion::leave_no_copies(&connection)?;
             schema::prepare(&mut connection)?;
         }
         // Read before the shape: a change between the two is noticed by the next look.

@@ -66,6 +66,10 @@ impl Link {
         })
     }
 
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended_at.is_some()
+    }
+
     pub(crate) fn was_compressed(&self) -> bool {
         self.end_reason == Some(EndReason::COMPRESSION)
     }

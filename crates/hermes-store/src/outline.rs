@@ -8,6 +8,7 @@ use hermes_types::{EndReason, SessionFilter};
 use rusqlite::{Row, ToSql};
 
 /// A session as filters see it.
+#[derive(Clone)]
 pub(crate) struct Outline {
     pub(crate) link: Link,
     title: Option<String>,
@@ -31,7 +32,7 @@ impl Outline {
         })
     }
 
-    /// Whether everything a filter asks for holds. Nothing is below a directory where directories are not known.
+    /// Whether everything a filter asks for holds. Nothing is below a directory when its own is not known.
     pub(crate) fn is_meant(&self, filter: &SessionFilter) -> bool {
         let Link { source, started_at, end_reason, .. } = &self.link;
         let holds = |text: &Option<String>, part: &String| {
@@ -54,10 +55,10 @@ impl Outline {
 /// The sessions a condition on `sessions` holds for.
 pub(crate) fn outlines(db: &Db, condition: &str, values: &[&dyn ToSql]) -> DbResult<Vec<Outline>> {
     let or_null = |column: &'static str| if db.shape.session_has(column) { column } else { "NULL" };
+    let cwd = format!("coalesce({}, iif(json_valid(model_config), model_config ->> '$.cwd', NULL))", or_null("cwd"));
     let sql = format!(
-        "SELECT {}, title, model, CAST(message_count AS INTEGER), {}, CAST({} AS INTEGER) FROM sessions WHERE {condition}",
+        "SELECT {}, title, model, CAST(message_count AS INTEGER), {cwd}, CAST({} AS INTEGER) FROM sessions WHERE {condition}",
         Link::COLUMNS,
-        or_null("cwd"),
         or_null("archived"),
     );
     let mut statement = db.connection.prepare_cached(&sql)?;

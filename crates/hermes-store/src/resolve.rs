@@ -1,7 +1,7 @@
 //! What a person types, turned into a session.
 //!
-//! In this order: an id as it is, a title (the newest of its numbered lineage, else the one itself), the beginning of an
-//! id. A title comes before a beginning because somebody chose it; a whole id comes before a title because programs pass
+//! In this order: an id as it is, a title, the beginning of an id. Who goes on means the newest of a title's numbered
+//! lineage; who does something to a session means the one that is called exactly so ([`Meant`]). A title comes before a beginning because somebody chose it; a whole id comes before a title because programs pass
 //! ids around and no title may stand in their way. Beginnings are compared by range, so that no character of an id is a
 //! wildcard.
 
@@ -10,25 +10,37 @@ use crate::fault::DbResult;
 use crate::row::{text_at, texts};
 use crate::session;
 use hermes_core::store::StoreError;
-use hermes_types::{SessionId, Title};
+use hermes_types::{Meant, SessionId, Title};
 
 /// As many ids are named when a beginning is not enough.
 const NAMED: usize = 5;
 
-pub(crate) fn resolve(db: &Db, name: &str) -> DbResult<SessionId> {
+pub(crate) fn find(db: &Db, name: &str, meant: Meant) -> DbResult<SessionId> {
     let id = SessionId::new(name);
     if session::is_known(db, &id)? {
         return Ok(id);
     }
-    if let Some(id) = by_title(db, name)? {
+    if let Some(id) = by_title(db, name, meant)? {
         return Ok(id);
     }
     by_prefix(db, name.trim())
 }
 
-/// The newest `name #N`, else the session that is called so.
-fn by_title(db: &Db, name: &str) -> DbResult<Option<SessionId>> {
+/// The session that is called so, and the newest `name #N`: which of them comes first is what is meant.
+fn by_title(db: &Db, name: &str, meant: Meant) -> DbResult<Option<SessionId>> {
     let Ok(Some(title)) = Title::parse(name) else { return Ok(None) };
+    let exact = || -> DbResult<Option<SessionId>> {
+        let mut exact = texts(db, "SELECT id FROM sessions WHERE title = ?1", &[&title.as_str()])?;
+        Ok(exact.pop().map(SessionId::new))
+    };
+    match meant {
+        Meant::Exactly => exact()?.map_or_else(|| newest_of_lineage(db, &title), |id| Ok(Some(id))),
+        Meant::Newest => newest_of_lineage(db, &title)?.map_or_else(exact, |id| Ok(Some(id))),
+    }
+}
+
+/// The newest `title #N`.
+fn newest_of_lineage(db: &Db, title: &Title) -> DbResult<Option<SessionId>> {
     let stem = title.stem();
     let range = Beginning::of(stem.trim_end());
     let mut statement = db.connection.prepare_cached(
@@ -40,8 +52,7 @@ fn by_title(db: &Db, name: &str) -> DbResult<Option<SessionId>> {
             return Ok(text_at(row, 0)?.map(SessionId::new));
         }
     }
-    let mut exact = texts(db, "SELECT id FROM sessions WHERE title = ?1", &[&title.as_str()])?;
-    Ok(exact.pop().map(SessionId::new))
+    Ok(None)
 }
 
 fn by_prefix(db: &Db, prefix: &str) -> DbResult<SessionId> {

@@ -5,6 +5,7 @@
 
 use crate::db::Db;
 use crate::fault::DbResult;
+use crate::schema::Shape;
 use hermes_core::store::StoreError;
 use hermes_types::{
     Assistant, CallId, Content, Message, MessageId, Moment, NewMessage, Object, Plain, RowState, SessionId, StopReason,
@@ -17,10 +18,30 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::borrow::Cow;
 
-/// The columns of the view `every_message`, in the order [`read`] expects them.
-pub(crate) const COLUMNS: &str = "id, session_id, role, content, tool_call_id, tool_calls, tool_name, timestamp, \
+/// The columns of the view `every_message` that we know, in the order [`read`] expects them.
+const COLUMNS: &str = "id, session_id, role, content, tool_call_id, tool_calls, tool_name, timestamp, \
     token_count, finish_reason, reasoning, reasoning_details, codex_reasoning_items, reasoning_content, \
     codex_message_items, sent, state, fields";
+
+/// As many columns are known; what other programs added follows.
+const KNOWN: usize = 18;
+/// Of the known ones, those that a message of a foreign role has in no other place.
+const OF_FOREIGN: [(usize, &str); 9] = [
+    (4, "tool_call_id"),
+    (5, "tool_calls"),
+    (6, "tool_name"),
+    (9, "finish_reason"),
+    (10, "reasoning"),
+    (11, "reasoning_details"),
+    (12, "codex_reasoning_items"),
+    (13, "reasoning_content"),
+    (14, "codex_message_items"),
+];
+
+/// What is selected from `every_message` for [`read`].
+pub(crate) fn columns(shape: &Shape) -> String {
+    shape.foreign_columns().fold(COLUMNS.to_owned(), |columns, name| columns + ", " + &name)
+}
 
 /// The levels of JSON that are read.
 const DEEPEST: usize = 127;
@@ -129,8 +150,8 @@ fn assistant_columns<'a>(said: &'a Assistant, columns: &mut Vec<(&'static str, T
     Ok(())
 }
 
-/// A row of `every_message`; `None` for a role that is no part of a conversation.
-pub(crate) fn read(row: &Row<'_>) -> DbResult<Option<StoredMessage>> {
+/// A row of `every_message`.
+pub(crate) fn read(row: &Row<'_>) -> DbResult<StoredMessage> {
     let mut fields: Object = text_at(row, 17)?.and_then(|text| from_json(&text)).unwrap_or_default();
     let extra = match fields.remove(EXTRA) {
         Some(Value::Object(extra)) => extra,
@@ -138,19 +159,28 @@ pub(crate) fn read(row: &Row<'_>) -> DbResult<Option<StoredMessage>> {
         _ => Object::new(),
     };
     let content = text_at(row, 3)?.map(decode_content);
-    let message = match text_at(row, 2)?.as_deref() {
-        Some("system") => Message::System(Plain { content: content.unwrap_or_default(), extra }),
-        Some("user") => Message::User(Plain { content: content.unwrap_or_default(), extra }),
-        Some("assistant") => Message::Assistant(read_assistant(row, content, &mut fields, extra)?),
-        Some("tool") => Message::Tool(ToolResult {
+    let mut columns = foreign_cells(row)?;
+    let mut foreign_role = None;
+    let role = text_at(row, 2)?.unwrap_or_default();
+    let message = match role.as_str() {
+        "system" => Message::System(Plain { content: content.unwrap_or_default(), extra }),
+        "user" => Message::User(Plain { content: content.unwrap_or_default(), extra }),
+        "assistant" => Message::Assistant(read_assistant(row, content, &mut fields, extra)?),
+        "tool" => Message::Tool(ToolResult {
             tool_call_id: CallId::new(text_at(row, 4)?.unwrap_or_default()),
             name: text_at(row, 6)?,
             content: content.unwrap_or_default(),
             extra,
         }),
-        _ => return Ok(None),
+        _ => {
+            foreign_role = Some(role);
+            for (column, name) in OF_FOREIGN {
+                columns.extend(text_at(row, column)?.map(|text| (name.to_owned(), Value::String(text))));
+            }
+            Message::System(Plain { content: content.unwrap_or_default(), extra })
+        }
     };
-    Ok(Some(StoredMessage {
+    Ok(StoredMessage {
         id: MessageId(row.get(0)?),
         session_id: SessionId::new(text_at(row, 1)?.unwrap_or_default()),
         at: Moment::from_seconds(number_at(row, 7)?.unwrap_or_default()),
@@ -162,7 +192,24 @@ pub(crate) fn read(row: &Row<'_>) -> DbResult<Option<StoredMessage>> {
             Some(_) => RowState::Undone,
         },
         message,
-    }))
+        foreign_role,
+        columns,
+    })
+}
+
+/// What other programs keep in columns of their own.
+fn foreign_cells(row: &Row<'_>) -> DbResult<Object> {
+    let mut cells = Object::new();
+    for (place, name) in row.as_ref().column_names().enumerate().skip(KNOWN) {
+        let value = match row.get_ref(place)? {
+            ValueRef::Null => continue,
+            ValueRef::Integer(number) => number.into(),
+            ValueRef::Real(number) => number.into(),
+            ValueRef::Text(_) | ValueRef::Blob(_) => text_at(row, place)?.into(),
+        };
+        cells.insert(name.to_owned(), value);
+    }
+    Ok(cells)
 }
 
 fn read_assistant(row: &Row<'_>, content: Option<Content>, fields: &mut Object, extra: Object) -> DbResult<Assistant> {

@@ -10,12 +10,15 @@ use crate::store::SqliteStore;
 use crate::{branch, facts, lineage, listing, removal, resolve, titles};
 use hermes_core::store::{Kept, Sessions, StoreError};
 use hermes_types::{
-    Billing, EndReason, ListOrder, MessageId, Moment, NewSession, Object, Pruned, Relative, Session, SessionFilter,
-    SessionId, SessionSummary, StoreFacts, Usage, Usd,
+    Billing, EndReason, ListOrder, Meant, MessageId, Moment, NewSession, Object, Pruned, Relative, Session,
+    SessionFilter, SessionId, SessionSummary, StoreFacts, Usage, Usd,
 };
 use rusqlite::Row;
 use rusqlite::types::ValueRef;
 use serde_json::Value;
+
+/// Where `model_config` holds the working directory.
+const CWD: &str = "cwd";
 
 impl Sessions for SqliteStore {
     fn create(&self, session: NewSession) -> Kept<'_, ()> {
@@ -52,9 +55,9 @@ impl Sessions for SqliteStore {
         self.read(move |db| get(db, &id))
     }
 
-    fn resolve(&self, name: &str) -> Kept<'_, SessionId> {
+    fn find(&self, name: &str, meant: Meant) -> Kept<'_, SessionId> {
         let name = name.to_owned();
-        self.read(move |db| resolve::resolve(db, &name))
+        self.read(move |db| resolve::find(db, &name, meant))
     }
 
     fn tip(&self, id: &SessionId) -> Kept<'_, SessionId> {
@@ -111,10 +114,11 @@ impl Sessions for SqliteStore {
     }
 
     fn prune(&self, filter: SessionFilter, dry_run: bool) -> Kept<'_, Pruned> {
+        let now = self.now();
         if dry_run {
-            self.read(move |db| removal::prunable(db, &filter))
+            self.read(move |db| removal::prunable(db, &filter, now))
         } else {
-            self.write(move |db| removal::prune(db, &filter))
+            self.write(move |db| removal::prune(db, &filter, now))
         }
     }
 
@@ -128,6 +132,37 @@ pub(crate) fn create(db: &Db, new: &NewSession, now: Moment) -> DbResult<()> {
     if let Some(parent) = &new.parent {
         check_parent(db, &new.id, parent)?;
     }
+    if !db.shape.session_has("cwd") {
+        return create_as(db, &config_with_cwd(db, new)?, now);
+    }
+    create_as(db, new, now)?;
+    if new.cwd.is_some() {
+        db.connection
+            .prepare_cached("UPDATE sessions SET cwd = coalesce(cwd, ?2) WHERE id = ?1")?
+            .execute((new.id.as_str(), &new.cwd))?;
+    }
+    Ok(())
+}
+
+/// A session whose configuration holds its working directory, for files without a column. One that holds nothing else
+/// yet is taken out of the row, so that it gets the rest too.
+fn config_with_cwd(db: &Db, new: &NewSession) -> DbResult<NewSession> {
+    let mut texts = texts(db, "SELECT model_config FROM sessions WHERE id = ?1", &[&new.id.as_str()])?;
+    let held: Option<Object> = texts.pop().and_then(|text| from_json(&text));
+    let is_alone = held.as_ref().is_some_and(|held| held.len() == 1 && held.contains_key(CWD));
+    let cwd = held.filter(|_| is_alone).and_then(|mut held| held.shift_remove(CWD));
+    let Some(cwd) = cwd.or_else(|| new.cwd.clone().map(Value::String)) else { return Ok(new.clone()) };
+    if is_alone {
+        db.connection
+            .prepare_cached("UPDATE sessions SET model_config = NULL WHERE id = ?1")?
+            .execute([new.id.as_str()])?;
+    }
+    let mut config = new.model_config.clone().unwrap_or_default();
+    config.entry(CWD).or_insert(cwd);
+    Ok(NewSession { model_config: Some(config), ..new.clone() })
+}
+
+fn create_as(db: &Db, new: &NewSession, now: Moment) -> DbResult<()> {
     let config = new.model_config.as_ref().map(to_json).transpose()?;
     db.connection
         .prepare_cached(
@@ -149,11 +184,6 @@ pub(crate) fn create(db: &Db, new: &NewSession, now: Moment) -> DbResult<()> {
             new.parent.as_ref().map(SessionId::as_str),
             new.started_at.unwrap_or(now).seconds(),
         ))?;
-    if db.shape.session_has("cwd") && new.cwd.is_some() {
-        db.connection
-            .prepare_cached("UPDATE sessions SET cwd = coalesce(cwd, ?2) WHERE id = ?1")?
-            .execute((new.id.as_str(), &new.cwd))?;
-    }
     Ok(())
 }
 

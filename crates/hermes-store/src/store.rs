@@ -11,7 +11,7 @@ use hermes_core::clock::Clock;
 use hermes_core::store::{Kept, StoreError};
 use hermes_types::Moment;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 /// As many messages are indexed at once; others may write in between.
 const BATCH: usize = 200;
@@ -19,6 +19,15 @@ const BATCH: usize = 200;
 /// Sessions in one SQLite file. Cheap to clone; all clones share one writer. A process opens a file once.
 #[derive(Clone)]
 pub struct SqliteStore(Arc<Inner>);
+
+/// A store that may be gone.
+pub(crate) struct Acquaintance(Weak<Inner>);
+
+impl Acquaintance {
+    pub(crate) fn meet(&self) -> Option<SqliteStore> {
+        self.0.upgrade().map(SqliteStore)
+    }
+}
 
 struct Inner {
     path: PathBuf,
@@ -71,6 +80,11 @@ impl SqliteStore {
 
     pub(crate) fn now(&self) -> Moment {
         self.0.clock.now().into()
+    }
+
+    /// The store as those know it who do not keep it open.
+    pub(crate) fn acquaintance(&self) -> Acquaintance {
+        Acquaintance(Arc::downgrade(&self.0))
     }
 
     pub(crate) fn upkeep(&self) -> &Upkeep {

@@ -2,6 +2,7 @@
 
 use crate::db::Db;
 use crate::fault::DbResult;
+use crate::oblivion;
 use crate::row;
 use crate::session;
 use crate::store::SqliteStore;
@@ -30,9 +31,10 @@ impl Transcript for SqliteStore {
         self.read(move |db| around(db, &id, message, window))
     }
 
-    fn compact(&self, id: &SessionId, messages: Vec<NewMessage>) -> Kept<'_, Vec<MessageId>> {
+    fn compact(&self, id: &SessionId, upto: MessageId, messages: Vec<NewMessage>) -> Kept<'_, Vec<MessageId>> {
         let (id, now) = (id.clone(), self.now());
         self.write(move |db| {
+            refuse_newer(db, &id, upto)?;
             set_state(db, &id, MessageId(0), RowState::Compacted)?;
             zero_counters(db, &id)?;
             append(db, &id, &messages, now)
@@ -86,12 +88,13 @@ pub(crate) fn of_session(db: &Db, id: &SessionId) -> DbResult<Vec<StoredMessage>
 
 /// Messages by a condition on `every_message`.
 pub(crate) fn select(db: &Db, condition: &str, values: &[&dyn ToSql]) -> DbResult<Vec<StoredMessage>> {
-    let mut statement =
-        db.connection.prepare_cached(&format!("SELECT {} FROM every_message WHERE {condition}", row::COLUMNS))?;
+    let mut statement = db
+        .connection
+        .prepare_cached(&format!("SELECT {} FROM every_message WHERE {condition}", row::columns(&db.shape)))?;
     let mut rows = statement.query(values)?;
     let mut messages = Vec::new();
     while let Some(found) = rows.next()? {
-        messages.extend(row::read(found)?);
+        messages.push(row::read(found)?);
     }
     Ok(messages)
 }
@@ -108,7 +111,8 @@ fn conversation(db: &Db, id: &SessionId, span: Span) -> DbResult<Vec<Message>> {
     let mut messages = Vec::new();
     for session in sessions {
         let live = select(db, "session_id = ?1 AND state = 0 ORDER BY id", &[&session.as_str()])?;
-        messages.extend(live.into_iter().map(StoredMessage::into_replay));
+        let said = live.into_iter().filter(|stored| stored.foreign_role.is_none());
+        messages.extend(said.map(StoredMessage::into_replay));
     }
     Ok(messages)
 }
@@ -124,6 +128,18 @@ fn around(db: &Db, id: &SessionId, message: MessageId, window: usize) -> DbResul
         Ok(messages)
     } else {
         Err(StoreError::NoMessage { session: id.clone(), message }.into())
+    }
+}
+
+/// A summary covers what its author read; what came since would be lost in it.
+fn refuse_newer(db: &Db, id: &SessionId, upto: MessageId) -> DbResult<()> {
+    let newest: Option<i64> = db
+        .connection
+        .prepare_cached("SELECT max(id) FROM every_message WHERE session_id = ?1 AND state = 0")?
+        .query_row([id.as_str()], |row| row.get(0))?;
+    match newest.map(MessageId) {
+        Some(newest) if newest > upto => Err(StoreError::Moved { session: id.clone(), newest }.into()),
+        _ => Ok(()),
     }
 }
 
@@ -162,10 +178,12 @@ fn rewind(db: &Db, id: &SessionId, to: MessageId) -> DbResult<u64> {
 }
 
 fn clear(db: &Db, id: &SessionId) -> DbResult<u64> {
-    crate::search::grams::forget(db, id)?;
-    let removed = db.connection.execute("DELETE FROM messages WHERE session_id = ?1", [id.as_str()])?;
-    zero_counters(db, id)?;
-    Ok(u64::try_from(removed).unwrap_or_default())
+    oblivion::for_good(db, || {
+        crate::search::grams::forget(db, id)?;
+        let removed = db.connection.execute("DELETE FROM messages WHERE session_id = ?1", [id.as_str()])?;
+        zero_counters(db, id)?;
+        Ok(u64::try_from(removed).unwrap_or_default())
+    })
 }
 
 fn zero_counters(db: &Db, id: &SessionId) -> DbResult<()> {
@@ -178,11 +196,15 @@ fn zero_counters(db: &Db, id: &SessionId) -> DbResult<()> {
 
 /// The counters of a session count its live messages.
 pub(crate) fn recount(db: &Db, id: &SessionId) -> DbResult<()> {
-    let live = select(db, "session_id = ?1 AND state = 0", &[&id.as_str()])?;
-    let calls: usize = live.iter().map(|stored| row::calls(&stored.message)).sum();
-    db.connection.execute(
-        "UPDATE sessions SET message_count = ?2, tool_call_count = ?3 WHERE id = ?1",
-        (id.as_str(), live.len(), calls),
-    )?;
+    db.connection
+        .prepare_cached(
+            "UPDATE sessions SET (message_count, tool_call_count) = (
+                 SELECT count(*), coalesce(sum(CASE
+                     WHEN role <> 'assistant' OR tool_calls IS NULL OR NOT json_valid(tool_calls) THEN 0
+                     WHEN json_type(tool_calls) = 'array' THEN json_array_length(tool_calls) ELSE 0 END), 0)
+                 FROM every_message WHERE session_id = ?1 AND state = 0)
+             WHERE id = ?1",
+        )?
+        .execute([id.as_str()])?;
     Ok(())
 }

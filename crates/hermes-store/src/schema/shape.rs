@@ -7,6 +7,28 @@ use super::{PRIVATE, table_exists, version};
 use crate::fault::DbResult;
 use rusqlite::{Connection, OptionalExtension};
 
+/// The columns of messages that have a meaning here.
+const KNOWN: [&str; 18] = [
+    "id",
+    "session_id",
+    "role",
+    "content",
+    "tool_call_id",
+    "tool_calls",
+    "tool_name",
+    "timestamp",
+    "token_count",
+    "finish_reason",
+    "reasoning",
+    "reasoning_content",
+    "reasoning_details",
+    "codex_reasoning_items",
+    "codex_message_items",
+    "active",
+    "compacted",
+    "api_content",
+];
+
 /// How whole words are indexed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Index {
@@ -55,6 +77,12 @@ impl Shape {
         self.sessions.iter().any(|name| name == column)
     }
 
+    /// The columns of messages that only another program knows, quoted.
+    pub(crate) fn foreign_columns(&self) -> impl Iterator<Item = String> {
+        let foreign = self.messages.iter().filter(|name| !KNOWN.contains(&name.as_str()));
+        foreign.map(|name| format!("\"{}\"", name.replace('"', "\"\"")))
+    }
+
     /// Rows know by themselves whether they are live, compacted or undone.
     pub(crate) fn has_states(&self) -> bool {
         self.message_has("active") && self.message_has("compacted")
@@ -85,10 +113,11 @@ impl Shape {
             "coalesce(x.state, 0)"
         };
         let sent = if self.message_has("api_content") { "coalesce(m.api_content, x.sent)" } else { "x.sent" };
+        let foreign: String = self.foreign_columns().map(|name| format!(", m.{name}")).collect();
         format!(
             "CREATE TEMP VIEW every_message AS SELECT m.id, m.session_id, m.role, m.content, m.tool_call_id,
                  m.tool_calls, m.tool_name, m.timestamp, m.token_count, m.finish_reason, m.reasoning,
-                 m.reasoning_details, m.codex_reasoning_items, {}, {}, {sent} AS sent, {state} AS state, x.fields
+                 m.reasoning_details, m.codex_reasoning_items, {}, {}, {sent} AS sent, {state} AS state, x.fields{foreign}
              FROM main.messages m LEFT JOIN hermes_message_extra x ON x.message_id = m.id",
             or_null("reasoning_content"),
             or_null("codex_message_items"),

@@ -31,6 +31,13 @@ pub(super) struct Match {
     pub(super) length: usize,
 }
 
+/// How far a walk came before it had to end; one that found enough is whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Walked {
+    Wholly,
+    Partly,
+}
+
 pub(super) struct Gatherer<'a> {
     db: &'a Db,
     query: &'a Query,
@@ -41,8 +48,10 @@ pub(super) struct Gatherer<'a> {
     bytes: usize,
     folded: String,
     pub(super) found: Vec<Match>,
-    /// Something may match beyond what was looked at.
-    pub(super) is_cut: bool,
+    /// Of what an index proposes, not all was looked at.
+    pub(super) more: bool,
+    /// Of the messages that were read one by one, not all were.
+    pub(super) unseen: bool,
 }
 
 impl<'a> Gatherer<'a> {
@@ -63,46 +72,60 @@ impl<'a> Gatherer<'a> {
             bytes: 0,
             folded: String::new(),
             found: Vec::new(),
-            is_cut: false,
+            more: false,
+            unseen: false,
         }
     }
 
     /// From the word index.
     pub(super) fn words(&mut self) -> DbResult<()> {
         let expression = Value::from(self.query.to_fts5());
-        self.walk(
+        let walked = self.walk(
             "main.messages_fts f CROSS JOIN every_message m ON m.id = f.rowid",
             "f.messages_fts MATCH ?1",
             "f.rowid",
             &expression,
             usize::MAX,
-        )
+        )?;
+        self.proposed(walked);
+        Ok(())
     }
 
     /// From the index of parts of words.
     pub(super) fn parts(&mut self, plan: &str, most_rows: usize) -> DbResult<()> {
-        self.walk(
+        let walked = self.walk(
             "main.hermes_grams f CROSS JOIN every_message m ON m.id = f.rowid",
             "f.hermes_grams MATCH ?1",
             "f.rowid",
             &Value::from(plan.to_owned()),
             most_rows,
-        )
+        )?;
+        self.proposed(walked);
+        Ok(())
     }
 
     /// From the messages after one.
     pub(super) fn rows(&mut self, after: i64, most_rows: usize) -> DbResult<()> {
-        self.walk("every_message m", "m.id > ?1", "m.id", &Value::from(after), most_rows)
+        let walked = self.walk("every_message m", "m.id > ?1", "m.id", &Value::from(after), most_rows)?;
+        self.unseen |= walked == Walked::Partly;
+        Ok(())
     }
 
     /// From the messages of one session.
     pub(super) fn session(&mut self, id: &str, most_rows: usize) -> DbResult<()> {
-        self.walk("every_message m", "m.session_id = ?1", "m.timestamp", &Value::from(id.to_owned()), most_rows)
+        let id = Value::from(id.to_owned());
+        let walked = self.walk("every_message m", "m.session_id = ?1", "m.timestamp", &id, most_rows)?;
+        self.unseen |= walked == Walked::Partly;
+        Ok(())
     }
 
-    fn walk(&mut self, from: &str, condition: &str, key: &str, value: &Value, most_rows: usize) -> DbResult<()> {
-        if self.is_cut && self.found.len() >= self.most {
-            return Ok(());
+    fn proposed(&mut self, walked: Walked) {
+        self.more |= walked == Walked::Partly;
+    }
+
+    fn walk(&mut self, from: &str, condition: &str, key: &str, value: &Value, most_rows: usize) -> DbResult<Walked> {
+        if self.more && self.found.len() >= self.most {
+            return Ok(Walked::Wholly);
         }
         let (columns, direction, filter) = (text::COLUMNS, self.direction, &self.filter.sql);
         let sql = format!(
@@ -115,8 +138,7 @@ impl<'a> Gatherer<'a> {
         let mut examined = 0;
         while let Some(row) = rows.next()? {
             if examined >= most_rows || self.bytes >= MOST_BYTES {
-                self.is_cut = true;
-                break;
+                return Ok(Walked::Partly);
             }
             examined += 1;
             let text = text::of_row(row, 2)?;
@@ -124,7 +146,7 @@ impl<'a> Gatherer<'a> {
                 break;
             }
         }
-        Ok(())
+        Ok(Walked::Wholly)
     }
 
     fn offer(&mut self, id: i64, at: f64, text: &str) -> ControlFlow<()> {
@@ -133,7 +155,7 @@ impl<'a> Gatherer<'a> {
         fold_into(text, &mut self.folded);
         let Some(counts) = self.query.tally(&self.folded, self.manner) else { return ControlFlow::Continue(()) };
         if self.found.len() >= self.most {
-            self.is_cut = true;
+            self.more = true;
             return ControlFlow::Break(());
         }
         self.found.push(Match { id, at, counts, length: text.len() });

@@ -150,6 +150,17 @@ fn forget_upto(db: &Db, session: &SessionId, mark: i64) -> DbResult<()> {
     Ok(())
 }
 
+/// Merges the index after a removal, so that it does not hold what was removed.
+pub(crate) fn merge(db: &Db, merge: impl FnOnce(&str) -> DbResult<()>) -> DbResult<()> {
+    match state(db)? {
+        State::Upto(_) => {
+            merge("hermes_grams").or_else(|error| if is_spoiled(&error) { reset(db) } else { Err(error) })
+        }
+        State::Spoiled => reset(db),
+        State::Absent => Ok(()),
+    }
+}
+
 /// Begins the index anew. When even that fails the log is told and nobody else: nothing depends on this index.
 pub(crate) fn reset(db: &Db) -> DbResult<()> {
     tracing::warn!("the index of parts of words is made anew");

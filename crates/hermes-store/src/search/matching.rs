@@ -1,10 +1,10 @@
 //! Whether a text is what a query asks for, and where. This decides what a hit is; indexes only propose.
 //!
 //! A word begins and ends where letters of spaced scripts do. Where scripts have no spaces, or the manner is
-//! [`Manner::Inside`], a match may begin and end anywhere. The words of a phrase follow each other with gaps between them.
+//! [`Manner::Inside`], a match may begin and end anywhere. Signs that are part of a name stand where they were typed. The words of a phrase follow each other with gaps between them.
 
 use super::fold::{Kind, fold};
-use super::query::{Clause, Ending, Query, Term};
+use super::query::{Clause, Ending, Query, Term, is_tail};
 use hermes_types::Manner;
 use std::ops::Range;
 
@@ -73,6 +73,9 @@ impl<'a> Places<'a> {
             return None;
         }
         let mut words = self.term.words.iter();
+        if !before.ends_with(self.term.lead) {
+            return None;
+        }
         rest = rest.strip_prefix(words.next()?.as_str())?;
         for word in words {
             let next = rest.trim_start_matches(|found| Kind::of(found) == Kind::Gap);
@@ -80,6 +83,10 @@ impl<'a> Places<'a> {
                 return None;
             }
             rest = next.strip_prefix(word.as_str())?;
+        }
+        if !self.term.tail.is_empty() {
+            let after = rest.strip_prefix(self.term.tail.as_str()).filter(|after| !after.starts_with(is_tail))?;
+            return Some(self.folded.len() - after.len());
         }
         let end = self.folded.len() - rest.len();
         if self.manner == Manner::Inside || !is_one_word(self.folded.get(..end)?, rest) {
@@ -105,7 +112,7 @@ impl Iterator for Places<'_> {
             let start = self.from + self.term.first.find(self.folded.as_bytes().get(self.from..)?)?;
             if let Some(end) = self.end_of(start) {
                 self.from = end;
-                return Some(start..end);
+                return Some(start - self.term.lead.len()..end);
             }
             let skipped = self.folded.get(start..)?.chars().next()?;
             self.from = start + skipped.len_utf8();
@@ -143,6 +150,18 @@ mod tests {
             ("docker部署", "用docker部署完成", true, true),
             ("ocker 部署", "用docker部署完成", false, true),
             ("a部a", "xa部a部a", true, true),
+            ("C++", "modern c++.", true, true),
+            ("C++", "c+ and c", false, false),
+            ("C+", "C++", false, false),
+            ("C#", "c sharp is C#, not C", true, true),
+            ("C", "C++ counts too", true, true),
+            ("x NOT C#", "x c", true, true),
+            ("x NOT C#", "x c#", false, false),
+            (".NET", "the net of asp.net", true, true),
+            (".NET", "the net", false, false),
+            ("🚀", "go🚀now", true, true),
+            ("❤️", "a ❤ b", true, true),
+            ("🚀 go", "go", false, false),
         ];
         for (query, text, words, inside) in table {
             let found = (finds(query, text, Manner::Words), finds(query, text, Manner::Inside));

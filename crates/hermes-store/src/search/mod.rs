@@ -3,7 +3,9 @@
 //! A query is parsed once ([`Query`]). Two indexes propose messages, newest first: the word index that all programs share,
 //! and our index of parts of words ([`grams`]). The text of each proposed message decides ([`matching`]), the best or the
 //! newest of the matches are shown ([`rank`], [`hits`]). Where an index is missing or damaged the messages themselves are
-//! read, as many as is reasonable; `more` tells that there may be others.
+//! read, as many as is reasonable; `unseen` tells that not all were. The word index is kept by triggers and always whole;
+//! the other one follows later. A search that its backlog leaves incomplete waits a moment until it is shorter, and asks
+//! again.
 
 mod fold;
 mod gather;
@@ -16,7 +18,7 @@ mod snippet;
 mod text;
 mod upkeep;
 
-pub use query::Query;
+pub use query::{NoQuery, Query};
 pub(crate) use upkeep::Upkeep;
 
 use crate::db::Db;
@@ -42,7 +44,11 @@ const LONG_BEGINNING: usize = 3;
 impl Search for SqliteStore {
     fn search(&self, query: SearchQuery) -> Kept<'_, Found> {
         Box::pin(async move {
-            let (found, need) = self.read(move |db| search(db, query)).await?;
+            let again = query.clone();
+            let (mut found, mut need) = self.read(move |db| search(db, query)).await?;
+            if found.unseen && need == Need::CatchUp && self.catch_up_within(upkeep::WHILE_ASKED).await {
+                (found, need) = self.read(move |db| search(db, again)).await?;
+            }
             self.keep_up(need);
             Ok(found)
         })
@@ -51,23 +57,25 @@ impl Search for SqliteStore {
 
 fn search(db: &Db, mut asked: SearchQuery) -> DbResult<(Found, Need)> {
     asked.limit = asked.limit.min(LARGEST_PAGE);
-    let Some(query) = Query::parse(&asked.text) else { return Ok((Found::default(), Need::Nothing)) };
+    // Nothing is asked, or only what shall not be there: no message is an answer to that.
+    let Ok(query) = Query::parse(&asked.text) else { return Ok((Found::default(), Need::Nothing)) };
     let mut quest = Quest { db, query: &query, asked: &asked, need: Need::Nothing };
     let mut manner = if query.is_unspaced() { Manner::Inside } else { Manner::Words };
     let mut fit = Manner::Words;
     let mut gathered = quest.whole()?;
-    if gathered.found.is_empty() {
+    if gathered.found.is_empty() && query.is_worded() {
         (manner, fit) = (Manner::Inside, Manner::Inside);
         gathered = quest.inside(fit)?;
     }
-    let (considered, more) = (gathered.found.len(), gathered.is_cut);
+    let (considered, more, unseen) = (gathered.found.len(), gathered.more, gathered.unseen);
+    let has_next = considered > asked.offset.saturating_add(asked.limit);
     let ordered = rank::order(gathered.found, asked.order);
     let page: Vec<_> = ordered.into_iter().skip(asked.offset).take(asked.limit).collect();
     if quest.need == Need::Nothing && grams::backlog(db)? > upkeep::WORTHWHILE {
         quest.need = Need::CatchUp;
     }
     let hits = hits::show(db, &query, fit, &page)?;
-    Ok((Found { hits, manner, considered, more }, quest.need))
+    Ok((Found { hits, manner, considered, more, unseen, has_next }, quest.need))
 }
 
 /// One search, on its way through the indexes.
@@ -85,6 +93,9 @@ impl<'a> Quest<'a> {
 
     /// Whole words, and whatever is in a script without words.
     fn whole(&mut self) -> DbResult<Gatherer<'a>> {
+        if !self.query.is_worded() {
+            return self.signs();
+        }
         if self.asked.session.is_some() || self.query.is_unspaced() {
             return self.inside(Manner::Words);
         }
@@ -98,9 +109,24 @@ impl<'a> Quest<'a> {
                 let mut newest = self.gatherer(Manner::Words);
                 newest.rows(0, MOST_EXAMINED)?;
                 let wanted = self.asked.offset.saturating_add(self.asked.limit);
-                if newest.is_cut && newest.found.len() < wanted { self.words() } else { Ok(newest) }
+                if newest.unseen && newest.found.len() < wanted {
+                    return self.words();
+                }
+                // The rest was not left out because it could not be reached.
+                newest.more |= std::mem::take(&mut newest.unseen);
+                Ok(newest)
             }
         }
+    }
+
+    /// Signs without letters are in no index: the messages are read.
+    fn signs(&self) -> DbResult<Gatherer<'a>> {
+        let mut gatherer = self.gatherer(Manner::Words);
+        match &self.asked.session {
+            Some(session) => gatherer.session(session.as_str(), MOST_UNINDEXED)?,
+            None => gatherer.rows(0, MOST_UNINDEXED)?,
+        }
+        Ok(gatherer)
     }
 
     /// Whether the index of parts of words, and a look at what came after it, reach all messages.

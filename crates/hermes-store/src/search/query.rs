@@ -1,8 +1,9 @@
 //! What a person typed, understood once.
 //!
-//! Words (all of them), `"phrases"`, `OR`, `NOT`, `AND`, `beginning*`. Any text is a query: signs that mean nothing are
-//! gaps, operators with nothing to join are dropped, and every term is quoted on its way to SQLite, so that no text can
-//! become syntax. As in FTS5, words side by side belong together before `NOT`, `NOT` before `AND`, `AND` before `OR`.
+//! Words (all of them), `"phrases"`, `OR`, `NOT`, `AND`, `beginning*`. Signs that mean nothing are gaps; those that are
+//! part of a name (`C++`, `C#`, `.NET`) and emoji are looked for as they are. Operators with nothing to join are dropped,
+//! but a query that only says what shall not be there is none ([`NoQuery`]). Every term is quoted on its way to SQLite, so that no
+//! text can become syntax. As in FTS5, words side by side belong together before `NOT`, `NOT` before `AND`, `AND` before `OR`.
 
 use super::fold::{Kind, fold};
 use memchr::memmem::Finder;
@@ -42,8 +43,11 @@ pub(super) struct Term {
     typed: String,
     is_quoted: bool,
     pub(super) ending: Ending,
-    /// The folded words of it, in order; never none.
+    /// The folded words of it, in order; never none. An emoji is a word of its own kind.
     pub(super) words: Vec<String>,
+    /// The signs that must stand directly before the first word and after the last.
+    pub(super) lead: &'static str,
+    pub(super) tail: String,
     /// Looks for the first word.
     pub(super) first: Box<Finder<'static>>,
 }
@@ -54,6 +58,15 @@ pub(super) enum Ending {
     Closed,
     /// `begin*`
     Open,
+}
+
+/// Why a text is no query.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NoQuery {
+    #[error("there is nothing to look for")]
+    Empty,
+    #[error("this only says what shall not be there; name something that shall, as in `deploy NOT docker`")]
+    OnlyNegative,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,25 +82,29 @@ enum Lexeme {
 }
 
 impl Query {
-    /// `None` when nothing is left to look for.
-    pub fn parse(text: &str) -> Option<Self> {
+    pub fn parse(text: &str) -> Result<Self, NoQuery> {
         let mut lexemes = read(text);
         drop_dangling(&mut lexemes);
-        let mut any = vec![vec![Clause::default()]];
-        let mut pending = None;
+        let mut any: Vec<Vec<Clause>> = Vec::new();
+        let (mut joint, mut negated) = (None, false);
         for lexeme in lexemes {
-            let term = match lexeme {
-                Lexeme::Operator(operator) => {
-                    // Of several in a row the last one counts: `AND NOT` is `NOT`.
-                    pending = Some(operator);
-                    continue;
-                }
-                Lexeme::Term(term) => term,
-            };
-            let is_first = any.first().and_then(|all| all.first()).is_none_or(|clause| clause.all.is_empty());
-            place(&mut any, term, pending.take().filter(|_| !is_first));
+            match lexeme {
+                Lexeme::Operator(Operator::Not) => negated = true,
+                // Of several in a row the last one counts.
+                Lexeme::Operator(operator) => (joint, negated) = (Some(operator), false),
+                Lexeme::Term(term) => place(&mut any, term, joint.take(), std::mem::take(&mut negated)),
+            }
         }
-        any.iter().flatten().any(|clause| !clause.all.is_empty()).then_some(Self { any })
+        if any.is_empty() {
+            return Err(NoQuery::Empty);
+        }
+        let any: Option<_> = any.into_iter().map(with_something_wanted).collect();
+        any.map(|any| Self { any }).ok_or(NoQuery::OnlyNegative)
+    }
+
+    /// Whether every alternative wants something that indexes know.
+    pub(super) fn is_worded(&self) -> bool {
+        self.any.iter().all(|clauses| clauses.iter().flat_map(|clause| &clause.all).any(Term::is_worded))
     }
 
     /// The terms that must or may be there, in order.
@@ -113,16 +130,25 @@ impl Query {
     /// As an expression of FTS5.
     pub(super) fn to_fts5(&self) -> String {
         self.render(&|clause| {
-            let all = |terms: &[Term]| terms.iter().map(Term::to_fts5).collect::<Vec<_>>().join(" AND ");
-            clause
-                .except
-                .iter()
-                .fold(format!("({})", all(&clause.all)), |left, right| format!("({left} NOT ({}))", all(right)))
+            // What SQLite takes for a gap would find nothing there, and what must stand beside a word it cannot exclude.
+            let words = |terms: &[Term]| {
+                let words = terms.iter().filter(|term| term.is_worded());
+                words.map(Term::to_fts5).collect::<Vec<_>>().join(" AND ")
+            };
+            let is_plain = |terms: &&Vec<Term>| terms.iter().all(|term| term.is_worded() && !term.has_signs());
+            let wanted = words(&clause.all);
+            if wanted.is_empty() {
+                return wanted;
+            }
+            let except = clause.except.iter().filter(is_plain);
+            except.fold(format!("({wanted})"), |left, right| format!("({left} NOT ({}))", words(right)))
         })
     }
 
     fn render(&self, clause: &dyn Fn(&Clause) -> String) -> String {
-        let all = |clauses: &Vec<Clause>| clauses.iter().map(clause).collect::<Vec<_>>().join(" AND ");
+        let all = |clauses: &Vec<Clause>| {
+            clauses.iter().map(clause).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" AND ")
+        };
         self.any.iter().map(all).collect::<Vec<_>>().join(" OR ")
     }
 }
@@ -143,7 +169,8 @@ impl fmt::Display for Term {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mark = if self.is_quoted || self.words.len() > 1 { "\"" } else { "" };
         let end = if self.ending == Ending::Open { "*" } else { "" };
-        write!(f, "{mark}{}{mark}{end}", without_gaps(&self.typed))
+        let inside = if self.is_worded() { without_gaps(&self.typed) } else { self.typed.trim() };
+        write!(f, "{mark}{}{inside}{}{mark}{end}", self.lead, self.tail)
     }
 }
 
@@ -151,15 +178,30 @@ impl Term {
     fn of(typed: &str, is_quoted: bool, ending: Ending) -> Option<Self> {
         let spoken = |character: char| if character.is_control() || character == '"' { ' ' } else { character };
         let typed: String = typed.chars().map(spoken).collect();
-        let words = split_words(&fold(&typed));
+        let folded = fold(&typed);
+        let (mut words, mut lead, mut tail) = (split_words(&folded), "", String::new());
+        if words.is_empty() {
+            words.extend(signs_of(&folded));
+        } else {
+            (lead, tail) = (lead_of(&folded), tail_of(&folded).to_owned());
+        }
         let first = Box::new(Finder::new(words.first()?).into_owned());
         let is_quoted = is_quoted || OPERATORS.contains(&without_gaps(&typed));
-        Some(Self { typed, is_quoted, ending, words, first })
+        Some(Self { typed, is_quoted, ending, words, lead, tail, first })
     }
 
     fn to_fts5(&self) -> String {
         let end = if self.ending == Ending::Open { " *" } else { "" };
         format!("\"{}\"{end}", self.typed)
+    }
+
+    /// Whether it has letters, which is what indexes know.
+    fn is_worded(&self) -> bool {
+        self.words.iter().flat_map(|word| word.chars()).any(|found| Kind::of(found) != Kind::Gap)
+    }
+
+    fn has_signs(&self) -> bool {
+        !self.lead.is_empty() || !self.tail.is_empty()
     }
 
     /// A word that would be an operator in capitals.
@@ -171,6 +213,32 @@ impl Term {
 
 fn without_gaps(text: &str) -> &str {
     text.trim_matches(|found| Kind::of(found) == Kind::Gap)
+}
+
+/// A dot at the beginning of a name: `.NET`, `.env`.
+fn lead_of(folded: &str) -> &'static str {
+    let after = folded.trim_start().strip_prefix('.').and_then(|rest| rest.chars().next());
+    if after.is_some_and(|after| Kind::of(after) != Kind::Gap) { "." } else { "" }
+}
+
+/// The signs at the end of a name: `C++`, `C#`.
+fn tail_of(folded: &str) -> &str {
+    let text = folded.trim_end();
+    let name = text.trim_end_matches(is_tail);
+    let is_name = name.chars().next_back().is_some_and(|last| Kind::of(last) != Kind::Gap);
+    text.get(name.len()..).filter(|_| is_name).unwrap_or_default()
+}
+
+pub(super) fn is_tail(found: char) -> bool {
+    matches!(found, '+' | '#')
+}
+
+/// Emoji and symbols, which are looked for as they are; `None` when there is nothing but punctuation. How an emoji is to
+/// be drawn does not count at its end.
+fn signs_of(folded: &str) -> Option<String> {
+    let is_sign = |found: char| matches!(u32::from(found), 0x20A0..=0x20CF | 0x2190..=0x2BFF | 0x1F000..=0x1FAFF);
+    let signs = folded.trim().trim_end_matches('\u{FE0F}');
+    signs.chars().any(is_sign).then(|| signs.to_owned())
 }
 
 fn split_words(folded: &str) -> Vec<String> {
@@ -195,6 +263,7 @@ fn read(text: &str) -> Vec<Lexeme> {
                 }
             }
             '*' => lexemes.end_word(Ending::Open),
+            '+' if lexemes.is_named() && ends_a_name(rest) => lexemes.word.push('+'),
             '+' | '{' | '}' | '(' | ')' | ':' | '^' => lexemes.end_word(Ending::Closed),
             gap if gap.is_whitespace() || gap.is_control() => lexemes.end_word(Ending::Closed),
             letter => lexemes.word.push(letter),
@@ -202,6 +271,12 @@ fn read(text: &str) -> Vec<Lexeme> {
     }
     lexemes.end_word(Ending::Closed);
     lexemes.done
+}
+
+/// Whether nothing but such signs follows before a gap.
+fn ends_a_name(rest: &[char]) -> bool {
+    let next = rest.iter().find(|found| !is_tail(**found));
+    next.is_none_or(|next| Kind::of(*next) == Kind::Gap)
 }
 
 #[derive(Default)]
@@ -212,6 +287,11 @@ struct Lexemes {
 }
 
 impl Lexemes {
+    /// Whether a word with letters goes before.
+    fn is_named(&self) -> bool {
+        self.word.trim_end_matches(is_tail).chars().next_back().is_some_and(|last| Kind::of(last) != Kind::Gap)
+    }
+
     fn end_word(&mut self, ending: Ending) {
         let word = std::mem::take(&mut self.word);
         let operator = match (word.as_str(), ending) {
@@ -243,20 +323,39 @@ fn drop_dangling(lexemes: &mut Vec<Lexeme>) {
     while dangles(lexemes.last(), lexemes.len() == 1) {
         lexemes.pop();
     }
-    let first = (0..lexemes.len()).find(|at| !dangles(lexemes.get(*at), at + 1 == lexemes.len()));
+    let is_not = |at: usize| {
+        matches!((lexemes.get(at), lexemes.get(at + 1)), (Some(Lexeme::Operator(Operator::Not)), Some(Lexeme::Term(_))))
+    };
+    let first = (0..lexemes.len()).find(|at| is_not(*at) || !dangles(lexemes.get(*at), at + 1 == lexemes.len()));
     lexemes.drain(..first.unwrap_or_default());
 }
 
-/// Puts a term where its operator says; without one it joins what stands before it.
-fn place(any: &mut Vec<Vec<Clause>>, term: Term, operator: Option<Operator>) {
-    let Some(all) = any.last_mut() else { return };
-    match (operator, all.last_mut()) {
-        (Some(Operator::Or), _) => any.push(vec![Clause { all: vec![term], except: Vec::new() }]),
-        (Some(Operator::And), _) | (None, None) => all.push(Clause { all: vec![term], except: Vec::new() }),
-        (Some(Operator::Not), Some(clause)) => clause.except.push(vec![term]),
-        (Some(Operator::Not), None) => {}
+/// Puts a term where its operators say; without one it joins what stands before it.
+fn place(any: &mut Vec<Vec<Clause>>, term: Term, joint: Option<Operator>, negated: bool) {
+    let alone = |term| match negated {
+        true => Clause { all: Vec::new(), except: vec![vec![term]] },
+        false => Clause { all: vec![term], except: Vec::new() },
+    };
+    let Some(all) = any.last_mut().filter(|_| joint != Some(Operator::Or)) else {
+        return any.push(vec![alone(term)]);
+    };
+    match (joint, all.last_mut()) {
+        (_, Some(clause)) if negated => clause.except.push(vec![term]),
         (None, Some(clause)) => clause.except.last_mut().unwrap_or(&mut clause.all).push(term),
+        _ => all.push(alone(term)),
     }
+}
+
+/// An alternative in which every clause wants something: `NOT a AND b` is `b NOT a`. `None` when nothing is wanted.
+fn with_something_wanted(clauses: Vec<Clause>) -> Option<Vec<Clause>> {
+    let (mut wanting, others): (Vec<Clause>, Vec<Clause>) =
+        clauses.into_iter().partition(|clause| !clause.all.is_empty());
+    let is_turned = !others.is_empty();
+    wanting.first_mut()?.except.extend(others.into_iter().flat_map(|clause| clause.except));
+    // A small `or` may stand at an end now, where it would be taken for an unfinished sentence.
+    let terms = wanting.iter_mut().flat_map(|clause| clause.all.iter_mut().chain(clause.except.iter_mut().flatten()));
+    terms.filter(|term| is_turned && term.is_operator()).for_each(|term| term.is_quoted = true);
+    Some(wanting)
 }
 
 #[cfg(test)]
@@ -276,7 +375,15 @@ mod tests {
             ("foo:bar", "foo bar"),
             ("***", ""),
             ("P2.2 my-app.config.ts", "\"P2.2\" \"my-app.config.ts\""),
-            ("NOT x", "x"),
+            // The Python program looks for x here; the opposite of what was typed is not an answer.
+            ("NOT x", "only negative"),
+            ("NOT x y", "only negative"),
+            ("a OR NOT b", "only negative"),
+            ("NOT a AND b", "b NOT a"),
+            ("NOT AND b", "b"),
+            ("C++ c# .NET", "C++ c# .NET"),
+            ("C++/C# a+b C++17 + #5", "\"C++/C#\" a b C 17 5"),
+            ("\"modern C++\" f(C++)", "\"modern C++\" f C++"),
             ("AND AND x OR", "x"),
             ("a AND OR b", "a OR b"),
             ("a AND NOT b", "a NOT b"),
@@ -292,13 +399,18 @@ mod tests {
             ("NEAR(a b, 5)", "NEAR a b 5"),
             ("content : {x} ^y + z", "content x y z"),
             ("-foo", "foo"),
-            ("--- … 🚀", ""),
+            ("--- … 🚀", "🚀"),
+            ("--- … ***", ""),
             ("a\0b\nc", "a b c"),
             ("don't", "\"don't\""),
             ("部署 数据库*", "部署 数据库*"),
         ];
         for (typed, normal) in table {
-            let query = Query::parse(typed).map_or(String::new(), |query| query.to_string());
+            let query = match Query::parse(typed) {
+                Ok(query) => query.to_string(),
+                Err(NoQuery::Empty) => String::new(),
+                Err(NoQuery::OnlyNegative) => "only negative".into(),
+            };
             assert_eq!(query, normal, "{typed}");
         }
     }
@@ -308,6 +420,7 @@ mod tests {
         let fts5 = |text: &str| Query::parse(text).expect("a query").to_fts5();
         assert_eq!(fts5("a b NOT c d NOT e"), r#"((("a" AND "b") NOT ("c" AND "d")) NOT ("e"))"#);
         assert_eq!(fts5("a OR b AND c*"), r#"("a") OR ("b") AND ("c" *)"#);
+        assert_eq!(fts5("a 🚀 NOT C# NOT c"), r#"(("a") NOT ("c"))"#);
         assert_eq!(fts5("NEAR(x) col:y"), r#"("NEAR" AND "x" AND "col" AND "y")"#);
     }
 
@@ -325,10 +438,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_normal_form_means_itself(text in r#"([a-c"*:(\-. ]|AND |OR |NOT |and |部|é){0,24}"#) {
-            if let Some(query) = Query::parse(&text) {
+        fn the_normal_form_means_itself(text in r#"([a-c"*:(\-.+# ]|🚀|AND |OR |NOT |and |部|é){0,24}"#) {
+            if let Ok(query) = Query::parse(&text) {
                 let again = Query::parse(&query.to_string()).map(|query| query.to_string());
-                prop_assert_eq!(again, Some(query.to_string()));
+                prop_assert_eq!(again, Ok(query.to_string()));
             }
         }
     }

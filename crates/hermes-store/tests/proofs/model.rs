@@ -96,7 +96,8 @@ impl Op {
                 store.rewind(&name(*session), to).await
             }
             Self::Compact(session, messages) => {
-                store.compact(&name(*session), new(messages)).await.map(|ids| ids.len() as u64)
+                let upto = store.messages(&name(*session)).await?.last().map_or(MessageId(0), |last| last.id);
+                store.compact(&name(*session), upto, new(messages)).await.map(|ids| ids.len() as u64)
             }
             Self::Clear(session) => store.clear(&name(*session)).await,
             Self::End(session, reason) => store.end(&name(*session), EndReason::new(*reason)).await.map(u64::from),

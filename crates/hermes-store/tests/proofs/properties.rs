@@ -6,8 +6,8 @@ use hermes_core::clock::RealClock;
 use hermes_core::store::{StoreError, Transcript};
 use hermes_store::SqliteStore;
 use hermes_types::{
-    Assistant, CallId, Content, Message, Moment, NewMessage, Object, Part, Plain, Span, StopReason, StoredMessage,
-    ToolCall, ToolResult,
+    Assistant, CallId, Content, Message, MessageId, Moment, NewMessage, Object, Part, Plain, Span, StopReason,
+    StoredMessage, ToolCall, ToolResult,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -213,7 +213,7 @@ proptest! {
             let told = [
                 store.messages(&id).await.map(|_| ()),
                 store.append(&id, vec![Message::user("x").into()]).await.map(|_| ()),
-                store.compact(&id, vec![Message::user("y").into()]).await.map(|_| ()),
+                store.compact(&id, MessageId(i64::MAX), vec![Message::user("y").into()]).await.map(|_| ()),
                 store.clear(&id).await.map(|_| ()),
             ];
             for error in told.into_iter().filter_map(Result::err) {
@@ -281,7 +281,7 @@ proptest! {
             assert_eq!(stored.len(), rows.len());
             serde_json::to_string(&stored).expect("json");
             stage.store.conversation(&id, Span::Own).await.expect("read");
-            stage.store.compact(&id, vec![Message::user("summary").into()]).await.expect("compacted");
+            stage.store.compact(&id, stored[stored.len() - 1].id, vec![Message::user("summary").into()]).await.expect("compacted");
             assert_eq!(stage.store.clear(&id).await, Ok(rows.len() as u64 + 1));
         });
     }

@@ -156,7 +156,9 @@ async fn what_was_taken_back_stays_so_after_the_file_was_raised() {
     let undone = SessionId::new("undone");
     let last = stage.store.messages(&undone).await.expect("read")[1].id;
     stage.store.rewind(&undone, last).await.expect("taken back");
-    stage.store.compact(&SessionId::new("compacted"), vec![say("summary")]).await.expect("compacted");
+    let compacted = SessionId::new("compacted");
+    let upto = stage.store.messages(&compacted).await.expect("read").pop().expect("a message").id;
+    stage.store.compact(&compacted, upto, vec![say("summary")]).await.expect("compacted");
     let before = ours(&stage.store).await;
     stage.store.close().await;
     python.read_back(&stage.path, &[]);

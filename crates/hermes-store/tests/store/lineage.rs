@@ -139,8 +139,8 @@ async fn a_branch_holds_the_conversation_and_leaves_the_source_alone() {
         };
         stage.store.create(source).await.expect("a session");
         stage.store.rename(&sid("from"), "Notion").await.expect("named");
-        stage.store.append(&sid("from"), vec![Message::user("before").into()]).await.expect("kept");
-        stage.store.compact(&sid("from"), messages()).await.expect("kept");
+        let before = stage.store.append(&sid("from"), vec![Message::user("before").into()]).await.expect("kept");
+        stage.store.compact(&sid("from"), before[0], messages()).await.expect("kept");
         stage.store.append(&sid("from"), vec![Message::user("regretted").into()]).await.expect("kept");
         let all = stage.store.messages(&sid("from")).await.expect("read");
         stage.store.rewind(&sid("from"), all[5].id).await.expect("taken back");
@@ -162,7 +162,9 @@ async fn a_branch_holds_the_conversation_and_leaves_the_source_alone() {
         let part = stage.store.session(&sid("part")).await.expect("read").expect("there");
         assert_eq!((part.message_count, part.tool_call_count), (3, 1));
         assert_eq!(part.parent, Some(sid("from")));
-        assert_eq!(part.model_config, Some(object(json!({"max_iterations": 9, "_branched_from": "from"}))));
+        let mut config = part.model_config.clone().expect("a configuration");
+        assert_eq!((config.shift_remove("cwd").is_some(), part.cwd()), (stage.kind != Kind::Python, Some("/work")));
+        assert_eq!(config, object(json!({"max_iterations": 9, "_branched_from": "from"})));
         assert_eq!((part.model.as_deref(), part.system_prompt.as_deref()), (Some("m"), Some("Be brief.")));
         assert_eq!(part.title.as_deref(), Some("Notion #3"), "after Notion and Notion #2");
         let found = stage.store.list(ours(), ListOrder::Started, 9, 0).await.expect("read");

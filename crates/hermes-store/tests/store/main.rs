@@ -6,6 +6,7 @@ mod health;
 mod insights;
 mod ledger;
 mod lineage;
+mod oblivion;
 mod recover;
 mod removal;
 mod round_trip;

@@ -86,6 +86,45 @@ async fn a_session_goes_with_its_sub_agents_and_the_rest_of_its_family_stays() {
 }
 
 #[tokio::test]
+async fn a_compressed_conversation_goes_as_a_whole_whichever_link_is_named() {
+    for named in ["first", "second", "third"] {
+        for stage in Stage::every().await {
+            for (id, second, parent) in
+                [("first", 1.0, None), ("second", 2.0, Some("first")), ("third", 3.0, Some("second"))]
+            {
+                begin(&stage, id, second, parent, None).await;
+                say(&stage, id, second, "x").await;
+                if id != "third" {
+                    end(&stage, id, "compression").await;
+                }
+            }
+            begin(&stage, "helper", 2.0, Some("second"), Some("_delegate_from")).await;
+            begin(&stage, "branch", 2.0, Some("second"), Some("_branched_from")).await;
+            assert_eq!(stage.store.delete(&sid(named)).await, Ok(true), "{:?}", stage.kind);
+            let left = there(&stage, &["first", "second", "third", "helper", "branch"]).await;
+            assert_eq!(left, ["branch<-"], "{named} in {:?}", stage.kind);
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_was_abandoned_goes_only_when_it_is_meant() {
+    for stage in Stage::every().await {
+        begin(&stage, "killed", 1.0, None, None).await;
+        say(&stage, "killed", 2.0, "and then the lights went out").await;
+        begin(&stage, "quiet", 1.0, None, None).await;
+        stage.session("now").await;
+        stage.store.append(&sid("quiet"), vec![Message::user("said just now").into()]).await.expect("kept");
+        let pruned = async |filter| stage.store.prune(filter, true).await.expect("told").sessions;
+        assert_eq!(pruned(ours()).await, [], "{:?}", stage.kind);
+        let abandoned = SessionFilter { abandoned_too: true, ..ours() };
+        assert_eq!(pruned(abandoned.clone()).await, [sid("killed")], "{:?}", stage.kind);
+        let earlier = SessionFilter { started_before: Some(hermes_types::Moment::from_seconds(2.0)), ..abandoned };
+        assert_eq!(pruned(earlier).await, [], "last active at the cut: {:?}", stage.kind);
+    }
+}
+
+#[tokio::test]
 async fn only_a_session_nobody_used_is_empty() {
     for stage in Stage::every().await {
         for id in ["empty", "said", "undone", "named", "parent"] {
@@ -117,16 +156,22 @@ async fn pruning_removes_what_ended_and_says_so_before() {
         end(&stage, "root", "compression").await;
         begin(&stage, "middle", 2.0, Some("root"), None).await;
         end(&stage, "middle", "compression").await;
-        begin(&stage, "open", 3.0, Some("middle"), None).await;
+        begin(&stage, "last", 3.0, Some("middle"), None).await;
         begin(&stage, "young", 9.0, None, None).await;
         end(&stage, "young", "cli_close").await;
+        begin(&stage, "lively", 1.0, None, None).await;
+        say(&stage, "lively", 10.0, "began long ago, and was used since").await;
+        end(&stage, "lively", "cli_close").await;
         let old = SessionFilter { started_before: Some(hermes_types::Moment::from_seconds(9.0)), ..ours() };
-        let expected = Pruned { sessions: vec![sid("root"), sid("middle")], messages: 2 };
+        let none = stage.store.prune(old.clone(), false).await;
+        assert_eq!(none, Ok(Pruned::default()), "a conversation that goes on is not cut: {:?}", stage.kind);
+        end(&stage, "last", "cli_close").await;
+        let expected = Pruned { sessions: vec![sid("root"), sid("middle"), sid("last")], messages: 2 };
         assert_eq!(stage.store.prune(old.clone(), true).await.as_ref(), Ok(&expected), "{:?}", stage.kind);
-        let all = ["root", "middle", "open", "young"];
-        assert_eq!(there(&stage, &all).await.len(), 4, "a rehearsal removes nothing");
+        let all = ["root", "middle", "last", "young", "lively"];
+        assert_eq!(there(&stage, &all).await.len(), 5, "a rehearsal removes nothing");
         assert_eq!(stage.store.prune(old.clone(), false).await, Ok(expected), "{:?}", stage.kind);
-        assert_eq!(there(&stage, &all).await, ["open<-", "young<-"]);
+        assert_eq!(there(&stage, &all).await, ["young<-", "lively<-"]);
         assert_eq!(traces(&stage, "root"), [""; 0]);
         assert_eq!(stage.store.prune(old, false).await, Ok(Pruned::default()));
     }
@@ -141,8 +186,7 @@ async fn pruning_means_what_it_means_to_the_python_program() {
     };
     let expected = [
         "20251009_085320_aa0001",
-        "20251009_091000_bb0001",
-        "20251009_092000_bb0002",
+        // It would remove the first two links of a conversation that goes on (bb0001 to bb0003) too.
         "20251009_101000_ee0001",
         "20251009_103000_ff0001",
         "20251009_103001_ff0002",

@@ -75,7 +75,7 @@ async fn summarised_messages_are_kept_and_undone_ones_are_hidden() {
             Err(StoreError::NoMessage { session: id.clone(), message: ids[2] }),
             "taken back twice"
         );
-        stage.store.compact(&id, vec![say("summary")]).await.expect("kept");
+        stage.store.compact(&id, ids[1], vec![say("summary")]).await.expect("kept");
         let states: Vec<RowState> =
             stage.store.messages(&id).await.expect("read").iter().map(|stored| stored.state).collect();
         use RowState::{Compacted, Live, Undone};
@@ -96,4 +96,62 @@ async fn a_message_needs_its_session_and_all_of_a_batch_or_nothing_is_kept() {
     let id = stage.session("there").await;
     let window = stage.store.around(&id, MessageId(99), 2).await;
     assert_eq!(window, Err(StoreError::NoMessage { session: id, message: MessageId(99) }));
+}
+
+#[tokio::test]
+async fn a_summary_that_does_not_know_the_newest_message_is_refused() {
+    for stage in Stage::every().await {
+        let id = stage.session("moved").await;
+        let say = |text: &str| vec![NewMessage::from(Message::user(text))];
+        let read = stage.store.append(&id, say("read by who summarises")).await.expect("kept")[0];
+        let newest = stage.store.append(&id, say("said by another program meanwhile")).await.expect("kept")[0];
+        let before = stage.store.messages(&id).await.expect("read");
+        let refused = stage.store.compact(&id, read, say("summary")).await;
+        assert_eq!(refused, Err(StoreError::Moved { session: id.clone(), newest }), "{:?}", stage.kind);
+        assert_eq!(stage.store.messages(&id).await, Ok(before), "nothing was changed");
+        stage.store.compact(&id, newest, say("summary of both")).await.expect("kept");
+        assert_eq!(stage.store.conversation(&id, Span::Own).await, Ok(vec![Message::user("summary of both")]));
+    }
+}
+
+#[tokio::test]
+async fn rows_of_other_roles_are_kept_and_exported_and_never_sent() {
+    for stage in Stage::every().await {
+        let id = stage.session("foreign").await;
+        let asked = stage.store.append(&id, vec![Message::user("hello").into()]).await.expect("kept")[0];
+        stage
+            .look()
+            .execute_batch(
+                "INSERT INTO messages(session_id, role, content, tool_name, timestamp)
+                     VALUES('foreign', 'session_meta', 'notes', 't', 5e9), ('foreign', 'developer', 'rules', NULL, 5e9)",
+            )
+            .expect("written by another program");
+        if stage.kind == crate::stage::Kind::Python {
+            let sql = "UPDATE messages SET platform_message_id = 'p1', effect_disposition = 'done', observed = 1 WHERE id = ?1";
+            stage.look().execute(sql, [asked.0]).expect("written by another program");
+        }
+        let export = stage.store.export(&id).await.expect("read").expect("there");
+        let told = serde_json::to_value(&export.messages).expect("json");
+        let brief: Vec<String> = told
+            .as_array()
+            .expect("a list")
+            .iter()
+            .map(|row| {
+                format!("{} {} {} {}", row["role"], row["content"], row["tool_name"], row["platform_message_id"])
+            })
+            .collect();
+        let platform = if stage.kind == crate::stage::Kind::Python { "\"p1\"" } else { "null" };
+        let expected = [
+            format!("\"user\" \"hello\" null {platform}"),
+            "\"session_meta\" \"notes\" \"t\" null".to_owned(),
+            "\"developer\" \"rules\" null null".to_owned(),
+        ];
+        assert_eq!(brief, expected, "{:?}", stage.kind);
+        let again: Vec<StoredMessage> = serde_json::from_value(told).expect("read again");
+        assert_eq!(again, export.messages, "{:?}", stage.kind);
+        assert_eq!(stage.store.conversation(&id, Span::Own).await, Ok(vec![Message::user("hello")]));
+        stage.store.rewind(&id, asked).await.expect("taken back");
+        let session = stage.store.session(&id).await.expect("read").expect("there");
+        assert_eq!(session.message_count, 0, "{:?}", stage.kind);
+    }
 }

@@ -56,7 +56,7 @@ const SAID: [&str; 12] = [
 #[tokio::test]
 async fn every_form_of_a_query_finds_what_it_says() {
     use Manner::{Inside, Words};
-    let table: [(&str, &[usize], Manner); 37] = [
+    let table: [(&str, &[usize], Manner); 40] = [
         ("ibex", &[0, 1, 2], Words),
         ("IBEX docker", &[1, 2], Words),
         ("ibex AND docker", &[1, 2], Words),
@@ -94,6 +94,9 @@ async fn every_form_of_a_query_finds_what_it_says() {
         ("確認", &[7], Inside),
         ("데이터", &[8], Inside),
         ("***", &[], Words),
+        ("NOT ibex", &[], Words),
+        ("ibex OR NOT docker", &[], Words),
+        ("NOT docker AND ibex", &[0], Words),
     ];
     for stage in Stage::every().await {
         let ids = tell(&stage, "forms", &SAID).await;
@@ -141,7 +144,7 @@ async fn a_hit_tells_where_it_is_and_what_stands_around_it() {
                 Neighbour { id: ids[2], role: Role::User, content: "what next?".into() },
             ],
         };
-        let whole = Found { hits: vec![hit], manner: Manner::Words, considered: 1, more: false };
+        let whole = Found { hits: vec![hit], manner: Manner::Words, considered: 1, ..Found::default() };
         assert_eq!(found, whole, "{:?}", stage.kind);
     }
 }
@@ -192,7 +195,7 @@ async fn what_was_taken_back_stays_hidden_and_what_was_summarised_is_found() {
         let ids = tell(&stage, "states", &["the saiga 羚羊 stays", "the saiga 羚羊 was wrong"]).await;
         let id = SessionId::new("states");
         stage.store.rewind(&id, ids[1]).await.expect("undone");
-        stage.store.compact(&id, vec![say("a summary")]).await.expect("compacted");
+        stage.store.compact(&id, ids[0], vec![say("a summary")]).await.expect("compacted");
         for text in ["saiga", "羚羊", "sai*", "sa*", "aig"] {
             assert_eq!(found(&stage, text, &ids).await.0, [0], "{text} in {:?}", stage.kind);
             let everything = SearchQuery { undone_too: true, order: SearchOrder::Newest, ..SearchQuery::new(text) };
@@ -275,5 +278,27 @@ async fn the_python_programs_file_gives_what_it_gave_there_and_what_it_did_not_f
         let mut hits: Vec<i64> = found.hits.iter().map(|hit| hit.id.0).collect();
         hits.sort_unstable();
         assert_eq!(hits, expected, "{text}");
+    }
+}
+
+#[tokio::test]
+async fn names_with_signs_and_emoji_are_found_as_they_are() {
+    let said =
+        ["we use C++ here", "plain C here", "C# and .NET", "the net of C", "ship it 🚀 now", "shipped ❤\u{FE0F}"];
+    let table: [(&str, &[usize]); 8] = [
+        ("C++", &[0]),
+        ("c#", &[2]),
+        (".net", &[2]),
+        ("c", &[0, 1, 2, 3]),
+        ("c NOT c++", &[1, 2, 3]),
+        ("🚀", &[4]),
+        ("🚀 OR plain", &[1, 4]),
+        ("❤", &[5]),
+    ];
+    for stage in Stage::every().await {
+        let ids = tell(&stage, "signs", &said).await;
+        for (query, places) in table {
+            assert_eq!(found(&stage, query, &ids).await.0, places, "{query} in {:?}", stage.kind);
+        }
     }
 }

@@ -122,3 +122,42 @@ async fn a_damaged_or_missing_word_index_does_not_stop_a_search() {
         assert_eq!(ids(&stage, "numbat NOT nothing").await, told[..1], "{wound}");
     }
 }
+
+/// Messages as another program writes them, which indexes words by triggers and nothing else.
+fn write_past(stage: &Stage, count: usize, first: &str) {
+    let sql = format!(
+        "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i + 1 < {count})
+         INSERT INTO messages(session_id, role, content, timestamp)
+             SELECT 's', 'user', CASE i WHEN 0 THEN '{first}' ELSE 'filler ' || i END, 1e9 + i FROM n"
+    );
+    stage.look().execute_batch(&sql).expect("written past the store");
+}
+
+#[tokio::test]
+async fn a_long_backlog_hides_no_word_and_is_worked_off_before_an_answer() {
+    let stage = Stage::of(Kind::New).await;
+    tell(&stage, "s", &["x"]).await;
+    write_past(&stage, 12_000, "the pangolin and the 穿山甲");
+    let whole = search(&stage, SearchQuery::new("pangolin")).await;
+    assert_eq!((whole.hits.len(), whole.more, whole.unseen, whole.has_next), (1, false, false, false));
+    assert_eq!(indexed(&stage, "pan"), [0; 0], "whole words do not wait for the index of parts");
+    // The oldest of more messages than are read one by one: found once enough are indexed, and told as unseen before.
+    let inside = search(&stage, SearchQuery::new("angoli")).await;
+    assert_eq!((inside.hits.len(), inside.unseen), (1, false));
+    assert_eq!(search(&stage, SearchQuery::new("穿山")).await.hits.len(), 1);
+}
+
+#[tokio::test]
+async fn a_search_that_cannot_be_complete_says_so() {
+    let stage = Stage::of(Kind::New).await;
+    tell(&stage, "s", &["x"]).await;
+    write_past(&stage, 21_000, "launch 🚀 day");
+    let found = search(&stage, SearchQuery::new("🚀")).await;
+    assert_eq!((found.hits.len(), found.unseen), (0, true), "signs are in no index, and these are too many");
+    write_past(&stage, 1, "launch 🚀 again");
+    let found = search(&stage, SearchQuery::new("🚀")).await;
+    assert_eq!((found.hits.len(), found.unseen), (1, true));
+    let page = SearchQuery { limit: 10, ..SearchQuery::new("filler") };
+    let found = search(&stage, page).await;
+    assert_eq!((found.hits.len(), found.more, found.unseen, found.has_next), (10, true, false, true));
+}

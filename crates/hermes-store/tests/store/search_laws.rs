@@ -42,7 +42,7 @@ fn a_query_means_what_it_means_to_sqlite() {
     let connection = Connection::open_in_memory().expect("a database");
     connection.execute_batch("CREATE VIRTUAL TABLE t USING fts5(x)").expect("a table");
     for_all(400, (texts(), queries()), |(texts, typed)| {
-        let Some(query) = Query::parse(&typed) else { return Ok(()) };
+        let Ok(query) = Query::parse(&typed) else { return Ok(()) };
         connection.execute("DELETE FROM t", []).expect("emptied");
         for (number, text) in texts.iter().enumerate() {
             connection.execute("INSERT INTO t(rowid, x) VALUES(?1, ?2)", (number, text)).expect("kept");
@@ -102,7 +102,7 @@ fn every_message_is_found_by_any_word_of_it() {
     let session = runtime.block_on(stage.session("words"));
     for_all(60, (sentences(), any::<prop::sample::Index>()), |(text, which)| {
         let ids = runtime.block_on(stage.store.append(&session, vec![say(&text)])).expect("kept");
-        let words: Vec<&str> = text.split_whitespace().filter(|word| Query::parse(word).is_some()).collect();
+        let words: Vec<&str> = text.split_whitespace().filter(|word| Query::parse(word).is_ok()).collect();
         if words.is_empty() {
             return Ok(());
         }
@@ -110,7 +110,7 @@ fn every_message_is_found_by_any_word_of_it() {
         for typed in
             [format!("\"{word}\""), format!("\"{word}\"*"), word.replace(['*', '+', '{', '}', '(', ')', ':', '^'], " ")]
         {
-            if Query::parse(&typed).is_none() {
+            if Query::parse(&typed).is_err() {
                 continue;
             }
             let query = SearchQuery { order: SearchOrder::Newest, limit: 1000, ..SearchQuery::new(typed.clone()) };
@@ -150,7 +150,7 @@ fn every_part_of_a_text_is_found_inside_it() {
         }
         for_all(60, (0..texts.len(), 0usize..30, 1usize..9), |(which, start, length)| {
             let part: String = texts[which].chars().skip(start).take(length).collect();
-            let Some(query) = Query::parse(&part) else { return Ok(()) };
+            let Ok(query) = Query::parse(&part) else { return Ok(()) };
             let found = runtime.block_on(search(&stage, SearchQuery { limit: 1000, ..SearchQuery::new(part.clone()) }));
             // A part of a word that is a word elsewhere is found there.
             let elsewhere = found.manner == Manner::Words && texts.iter().any(|text| query.finds(text));

@@ -3,7 +3,7 @@
 use crate::stage::{Kind, Stage};
 use hermes_core::store::{Sessions, StoreError, Transcript};
 use hermes_types::{
-    EndReason, ListOrder, Message, Moment, NewMessage, NewSession, Object, Part, SessionFilter, SessionId,
+    EndReason, ListOrder, Meant, Message, Moment, NewMessage, NewSession, Object, Part, SessionFilter, SessionId,
     SessionSummary,
 };
 use proptest::collection::btree_set;
@@ -84,10 +84,20 @@ async fn a_session_begins_once_and_gets_only_what_it_lacks() {
             "{:?}",
             stage.kind
         );
-        assert_eq!(session.model_config, Some(object(json!({"max_iterations": 9}))));
+        let config = match stage.kind {
+            Kind::Python => json!({"max_iterations": 9}),
+            // Without a column the directory is where the Python program looks for it.
+            _ => json!({"max_iterations": 9, "cwd": "/work"}),
+        };
+        assert_eq!(session.model_config, Some(object(config)), "{:?}", stage.kind);
         assert_eq!((session.system_prompt.as_deref(), session.started_at.seconds()), (Some("Be brief."), 1000.5));
-        let cwd = session.extra.get("cwd").and_then(|cwd| cwd.as_str());
-        assert_eq!(cwd, (stage.kind == Kind::Python).then_some("/work"), "{:?}", stage.kind);
+        assert_eq!(session.cwd(), Some("/work"), "{:?}", stage.kind);
+        let below =
+            SessionFilter { cwd: Some("/work".into()), sources: vec!["cli".into()], ..SessionFilter::default() };
+        let below = stage.store.list(below, ListOrder::Started, 99, 0).await.expect("listed");
+        assert!(ids(&below).contains(&"s"), "{:?}", stage.kind);
+        let elsewhere = SessionFilter { cwd: Some("/elsewhere".into()), ..SessionFilter::default() };
+        assert_eq!(stage.store.list(elsewhere, ListOrder::Started, 99, 0).await, Ok(vec![]), "{:?}", stage.kind);
     }
 }
 
@@ -147,6 +157,12 @@ async fn an_id_comes_before_a_title_and_a_title_before_a_beginning() {
         assert_eq!(resolve("x_").await, found("y%1"), "a title, though it is a beginning too");
         assert_eq!(resolve("Plan").await, found("x_2"), "the newest of the lineage");
         assert_eq!(resolve("  Plan\t#3 ").await, found("x_3"), "one of the lineage");
+        let exactly = async |name: &str| stage.store.find(name, Meant::Exactly).await.map(|id| id.to_string());
+        assert_eq!(exactly("Plan").await, found("x_1"), "the one that is called so");
+        assert_eq!(exactly("Plan #3").await, found("x_3"));
+        assert_eq!(exactly("y").await, found("y%1"), "a beginning");
+        stage.store.rename(&sid("x_1"), "").await.expect("unnamed");
+        assert_eq!(exactly("Plan").await, found("x_2"), "the newest of the lineage, where none is called so");
         assert_eq!(resolve("y").await, found("y%1"), "a beginning");
         assert_eq!(resolve("y%").await, found("y%1"));
         assert_eq!(resolve("y_").await, Err(StoreError::NoSession("y_".into())), "no wildcard");

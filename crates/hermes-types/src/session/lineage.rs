@@ -17,6 +17,16 @@ pub enum Kinship {
     Delegate,
 }
 
+/// What a title stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Meant {
+    /// The session that is called exactly so; the newest of its numbered lineage where none is. For what is done to a
+    /// session: showing, renaming, deleting.
+    Exactly,
+    /// The newest of its numbered lineage. For going on.
+    Newest,
+}
+
 /// One session of a family.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Relative {

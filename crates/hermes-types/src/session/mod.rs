@@ -12,7 +12,7 @@ mod transcript;
 
 pub use insight::{Bucket, Insights, ModelUse, Notable, Share, SourceUse};
 pub use ledger::{CallRecord, CompressionRecord, Cost, CostStatus, EffectRecord, EffectState, TurnRecord, UsageRow};
-pub use lineage::{Kinship, Relative};
+pub use lineage::{Kinship, Meant, Relative};
 pub use record::{
     Billing, EndReason, Export, ListOrder, NewSession, Pruned, Session, SessionFilter, SessionSummary, StoreFacts,
     preview,

@@ -34,6 +34,14 @@ pub struct Session {
     pub extra: Object,
 }
 
+impl Session {
+    /// The working directory, wherever the database keeps it.
+    pub fn cwd(&self) -> Option<&str> {
+        let beside = || self.model_config.as_ref().and_then(|config| config.get("cwd"));
+        self.extra.get("cwd").filter(|cwd| !cwd.is_null()).or_else(beside).and_then(|cwd| cwd.as_str())
+    }
+}
+
 /// Who was paid, and what is known of the price.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Billing {
@@ -87,7 +95,7 @@ pub struct NewSession {
     pub system_prompt: Option<String>,
     pub parent: Option<SessionId>,
     pub started_at: Option<Moment>,
-    /// The working directory, kept where the database has a place for it.
+    /// The working directory; in `model_config` where the database has no column for it.
     pub cwd: Option<String>,
 }
 
@@ -125,7 +133,7 @@ pub struct SessionSummary {
 pub struct SessionFilter {
     pub sources: Vec<String>,
     pub exclude_sources: Vec<String>,
-    /// Began before / at or after this.
+    /// Began before / at or after this. What is pruned was also last active before it.
     pub started_before: Option<Moment>,
     pub started_after: Option<Moment>,
     /// Part of the title, whatever its case.
@@ -134,10 +142,12 @@ pub struct SessionFilter {
     pub end_reason: Option<String>,
     pub min_messages: Option<u64>,
     pub max_messages: Option<u64>,
-    /// Below this directory, where the database knows directories.
+    /// Below this directory.
     pub cwd: Option<String>,
     /// Also sub-agents and the inner links of compressed conversations.
     pub all: bool,
+    /// Prune also what never ended, when nothing was said in it for a day: its program was killed, or nobody went on.
+    pub abandoned_too: bool,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

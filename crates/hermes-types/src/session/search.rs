@@ -59,6 +59,13 @@ pub struct Found {
     pub considered: usize,
     /// There are older matches that were not ranked: the words are too common.
     pub more: bool,
+    /// Not all messages were looked through: there are some that are not indexed yet, and too many to read one by one.
+    /// Asking again later finds what is in them.
+    #[serde(default)]
+    pub unseen: bool,
+    /// Hits follow after this page.
+    #[serde(default)]
+    pub has_next: bool,
 }
 
 /// How the text was matched.

@@ -22,7 +22,7 @@ pub enum TitleFault {
 impl Title {
     /// The title in a text: without control characters and invisible ones, on one line. `None` when nothing is left.
     pub fn parse(text: &str) -> Result<Option<Self>, TitleFault> {
-        let visible: String = text.chars().filter(|c| !is_hidden(*c)).collect();
+        let visible = without_hidden(text);
         let line = visible.split_whitespace().collect::<Vec<_>>().join(" ");
         match line.chars().count() {
             0 => Ok(None),
@@ -100,6 +100,22 @@ fn base_and_number(title: &str) -> (&str, Option<u64>) {
     }
 }
 
+/// The text without what is not seen. A joiner stays where it shapes what is seen: between two characters of an emoji,
+/// or of a script that is written with it. Plain letters are not joined, so that no two titles look the same.
+fn without_hidden(text: &str) -> String {
+    let mut visible = String::with_capacity(text.len());
+    let mut rest = text.chars().peekable();
+    let is_shaped = |c: Option<char>| c.is_some_and(|c| !c.is_ascii() && !c.is_whitespace() && !is_hidden(c));
+    while let Some(c) = rest.next() {
+        let is_joiner = matches!(c, '\u{200C}' | '\u{200D}');
+        let mut joins = || is_shaped(visible.chars().next_back()) && is_shaped(rest.peek().copied());
+        if !is_hidden(c) || (is_joiner && joins()) {
+            visible.push(c);
+        }
+    }
+    visible
+}
+
 /// Characters that are not seen, or that turn the direction of what follows.
 fn is_hidden(c: char) -> bool {
     let space = matches!(c, '\t' | '\n' | '\r');
@@ -123,6 +139,9 @@ mod tests {
             ("a\u{200B}b\u{202E}c\u{FEFF}", Some("abc")),
             ("\u{0}\u{7}bell", Some("bell")),
             ("แก้ไข 构建", Some("แก้ไข 构建")),
+            ("👩\u{200D}💻 ❤\u{FE0F}\u{200D}🔥", Some("👩\u{200D}💻 ❤\u{FE0F}\u{200D}🔥")),
+            ("می\u{200C}خواهم क्\u{200D}ष", Some("می\u{200C}خواهم क्\u{200D}ष")),
+            ("\u{200D}👩\u{200D}\u{200D}💻\u{200D} a\u{200D}b", Some("👩\u{200D}💻 ab")),
             (" \u{200B} ", None),
             ("", None),
         ];
