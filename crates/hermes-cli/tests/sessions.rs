@@ -176,7 +176,9 @@ async fn titles_change_and_conversations_go_when_somebody_agrees() {
     story.run(&["prune", "--after", "2025-10-09", "--before", "2025-10-08"], 2).await;
     story.run(&["prune", "--after", "2025-10-10", "-y"], 0).await;
     story.run(&["prune", "--source", "cron", "-y"], 0).await;
-    story.run(&["prune", "--title", "refactor", "--max-messages", "2", "--yes"], 0).await;
+    let refactors = ["prune", "--title", "refactor", "--max-messages", "2", "--older-than", "2025-12-01", "--yes"];
+    story.run(&refactors, 0).await;
+    story.run(&[&refactors[..], &["--include-abandoned"]].concat(), 0).await;
     story.run(&["list"], 0).await;
     story.end("changes");
 }

@@ -123,7 +123,7 @@ fn as_json(summary: &SessionSummary) -> Value {
         "actual_cost_usd": session.billing.actual,
         "parent_session_id": session.parent,
         "lineage_root_id": root,
-        "cwd": session.extra.get("cwd"),
+        "cwd": session.cwd(),
     })
 }
 

@@ -3,7 +3,7 @@
 use super::paper::{cut, one_line};
 use super::{Desk, Trouble};
 use hermes_core::store::StoreError;
-use hermes_types::{ListOrder, SessionFilter, SessionId};
+use hermes_types::{ListOrder, Meant, SessionFilter, SessionId};
 
 /// Names this alike are worth a mention.
 const ALIKE: f64 = 0.8;
@@ -20,7 +20,7 @@ impl Desk<'_> {
         if name.trim().is_empty() {
             return Err(Trouble::Usage("an empty name is nobody's; `hermes sessions list` shows what there is".into()));
         }
-        match self.store.resolve(name).await {
+        match self.store.find(name, Meant::Exactly).await {
             Ok(id) => Ok(id),
             Err(StoreError::NoSession(_)) => Err(self.unknown(name).await),
             Err(StoreError::Ambiguous { prefix, ids }) => {

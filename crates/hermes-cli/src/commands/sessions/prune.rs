@@ -47,6 +47,9 @@ pub struct PruneArgs {
     /// With at most this many messages
     #[arg(long, value_name = "N")]
     pub max_messages: Option<u64>,
+    /// Also what never ended, when nothing was said in it for a day
+    #[arg(long)]
+    pub include_abandoned: bool,
     /// List what would be deleted, and delete nothing
     #[arg(long)]
     pub dry_run: bool,
@@ -57,9 +60,19 @@ pub struct PruneArgs {
 
 pub(super) async fn run(args: PruneArgs, desk: &Desk<'_>, console: &mut Console<'_>) -> Result<Exit, Trouble> {
     let filter = filter(&args, desk)?;
-    let matching = matching(&filter, desk).await?;
+    let mut matching = matching(&filter, desk).await?;
     let going = desk.store.prune(filter.clone(), true).await?;
-    let live = matching.values().filter(|seen| seen.live).count() as u64;
+    let goes: HashSet<&SessionId> = going.sessions.iter().collect();
+    let live = matching.iter().filter(|(id, seen)| seen.live && !goes.contains(id)).count() as u64;
+    // A conversation goes as a whole, also with parts that are not like that by themselves.
+    for id in goes {
+        if !matching.contains_key(id)
+            && let Some(session) = desk.store.session(id).await?
+        {
+            let (last_active, preview, root) = (session.started_at, String::new(), None);
+            matching.insert(id.clone(), SessionSummary { session, preview, last_active, root }.into());
+        }
+    }
     if live > 0 {
         let them = if live == 1 {
             "conversation like that has not ended and stays"
@@ -126,6 +139,7 @@ fn filter(args: &PruneArgs, desk: &Desk<'_>) -> Result<SessionFilter, Trouble> {
         end_reason: args.end_reason.clone(),
         min_messages: args.min_messages,
         max_messages: args.max_messages,
+        abandoned_too: args.include_abandoned,
         ..SessionFilter::default()
     };
     match (filter.started_after, filter.started_before) {

@@ -12,7 +12,8 @@ use hermes_store::Query;
 use hermes_types::{Found, Hit, Manner, Role, SearchOrder, SearchQuery, SessionId};
 
 /// What `--json` prints where nothing was ever said.
-pub(super) const NOTHING: &str = r#"{"hits": [], "manner": "words", "considered": 0, "more": false}"#;
+pub(super) const NOTHING: &str =
+    r#"{"hits": [], "manner": "words", "considered": 0, "more": false, "unseen": false, "has_next": false}"#;
 /// How the store marks a match.
 const OPEN: &str = ">>>";
 const CLOSE: &str = "<<<";
@@ -73,17 +74,12 @@ pub enum Order {
 }
 
 pub(super) async fn run(args: SearchArgs, desk: &Desk<'_>, console: &mut Console<'_>) -> Result<Exit, Trouble> {
-    let mut query = query(&args, desk).await?;
+    let found = desk.store.search(query(&args, desk).await?).await?;
     if args.json {
-        return desk.print_json(&desk.store.search(query).await?, console);
+        return desk.print_json(&found, console);
     }
-    // One more than is shown tells whether there are more.
-    query.limit = query.limit.saturating_add(1);
-    let mut found = desk.store.search(query).await?;
-    let rest = found.hits.len() > args.limit;
-    found.hits.truncate(args.limit);
     write!(console.out, "{}", draw(&found.hits, desk.paper, &desk.clock))?;
-    for remark in remarks(&args, &found, rest) {
+    for remark in remarks(&args, &found) {
         writeln!(console.err, "{remark}")?;
     }
     Ok(Exit::Done)
@@ -130,20 +126,12 @@ pub(super) fn words(typed: &[String]) -> Result<String, Trouble> {
         if phrase { format!("\"{argument}\"") } else { argument.to_owned() }
     };
     let query = typed.iter().map(quoted).collect::<Vec<_>>().join(" ");
-    let wanted = query.split_whitespace().find(|word| !matches!(*word, "AND" | "OR"));
-    if Query::parse(&query).is_none() {
-        return Err(Trouble::Usage("there is no word in this to look for".into()));
-    }
-    if wanted == Some("NOT") {
-        return Err(Trouble::Usage(
-            "NOT leaves out of what other words find: put the words to look for before it".into(),
-        ));
-    }
+    Query::parse(&query).map_err(|reason| Trouble::Usage(format!("{reason}.")))?;
     Ok(query)
 }
 
-/// What has to be known about the hits besides them; `rest` when others follow.
-fn remarks(args: &SearchArgs, found: &Found, rest: bool) -> Vec<String> {
+/// What has to be known about the hits besides them.
+fn remarks(args: &SearchArgs, found: &Found) -> Vec<String> {
     let mut remarks = Vec::new();
     if found.hits.is_empty() {
         let words = one_line(&args.query.join(" "));
@@ -160,7 +148,11 @@ fn remarks(args: &SearchArgs, found: &Found, rest: bool) -> Vec<String> {
             "The words are common: only the newest {ranked} matches were ranked. More words, --since and --until look further back."
         ));
     }
-    if rest && !found.hits.is_empty() {
+    if found.unseen {
+        remarks
+            .push("Not everything is indexed yet: some messages were not looked through. Search again later.".into());
+    }
+    if found.has_next && !found.hits.is_empty() {
         let next = args.offset.saturating_add(args.limit);
         remarks.push(format!("`--offset {next}` shows what follows."));
     }

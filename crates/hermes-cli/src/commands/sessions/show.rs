@@ -261,7 +261,7 @@ pub(super) fn facts(session: &Session, clock: &Clock) -> Vec<(&'static str, Stri
     let model = session.model.as_deref().map(|model| format!(", {model}")).unwrap_or_default();
     let provider = session.billing.provider.as_deref().map(|provider| format!(" at {provider}")).unwrap_or_default();
     facts.push(("held", format!("{}{model}{provider}", session.source)));
-    if let Some(folder) = session.extra.get("cwd").and_then(Value::as_str) {
+    if let Some(folder) = session.cwd() {
         facts.push(("in", folder.to_owned()));
     }
     let reason = session.end_reason.as_ref().map(|reason| format!(" ({})", reason.as_str())).unwrap_or_default();
