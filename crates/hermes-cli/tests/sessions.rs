@@ -178,7 +178,9 @@ async fn titles_change_and_conversations_go_when_somebody_agrees() {
     story.run(&["prune", "--source", "cron", "-y"], 0).await;
     let refactors = ["prune", "--title", "refactor", "--max-messages", "2", "--older-than", "2025-12-01", "--yes"];
     story.run(&refactors, 0).await;
-    story.run(&[&refactors[..], &["--include-abandoned"]].concat(), 0).await;
+    let abandoned = ["prune", "--title", "refactor", "--older-than", "2025-12-01", "--include-abandoned"];
+    story.run(&abandoned, 1).await;
+    story.run(&[&abandoned[..], &["-y"]].concat(), 0).await;
     story.run(&["list"], 0).await;
     story.end("changes");
 }
