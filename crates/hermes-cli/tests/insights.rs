@@ -13,8 +13,9 @@ const LONG_AGO: &str = "20000";
 async fn looking_at_an_empty_home_says_so_and_leaves_it_empty() {
     let world = World::new();
     let ran = world.run(HERMES, &["insights"]).await.expect_code(0);
-    let (first, next) = ran.stdout.split_once('\n').expect("two lines");
-    assert!(first.starts_with("No sessions began in this time (") && first.ends_with(", 30 days)."), "{first}");
+    assert_eq!(ran.stdout, "");
+    let (first, next) = ran.stderr.split_once('\n').expect("two lines");
+    assert!(first.starts_with("No conversations began in this time (") && first.ends_with(", 30 days)."), "{first}");
     assert_eq!(next, "Ask something with `hermes -z \"…\"`, or look further back with `hermes insights --days 365`.\n");
     let ran = world.run(HERMES, &["insights", "--json"]).await.expect_code(0);
     let told: Value = serde_json::from_str(&ran.stdout).expect("JSON");
@@ -35,13 +36,17 @@ async fn the_same_numbers_come_out_as_json_text_and_page() {
 
     let text = world.run(HERMES, &["insights", "--days", LONG_AGO, "--source", "telegram"]).await.expect_code(0);
     let numbers: Vec<&str> = text.stdout.lines().nth(3).expect("numbers").split_whitespace().collect();
-    assert_eq!(numbers, ["Sessions", "1", "Messages", "10"], "{}", text.stdout);
+    assert_eq!(numbers, ["Conversations", "1", "Messages", "10"], "{}", text.stdout);
 
     let printed = world.run(HERMES, &["insights", "--days", LONG_AGO, "--html", "-"]).await.expect_code(0);
     let file = world.home().join("page.html");
     let shown = file.display().to_string();
     let ran = world.run(HERMES, &["insights", "--days", LONG_AGO, "--html", &shown]).await.expect_code(0);
-    assert!(ran.stdout.starts_with(&format!("Wrote {shown} (15 sessions, ")), "{}", ran.stdout);
+    assert!(
+        ran.stdout.is_empty() && ran.stderr.starts_with(&format!("Wrote {shown} (15 conversations, ")),
+        "{}",
+        ran.stderr
+    );
     assert_eq!(std::fs::read_to_string(file).expect("a page"), printed.stdout);
 }
 

@@ -106,6 +106,12 @@ async fn what_the_python_program_left_is_listed_and_read() {
     story.run(&["show", "Long refactor", "--last", "1"], 0).await;
     story.run(&["show", "20251009_100000", "--all"], 0).await;
     story.run(&["show", "20251009_09"], 1).await;
+    story.run(&["show", "20251009"], 1).await;
+    story.run(&["show", "Delegate the"], 1).await;
+    story.run(&["show", "多语"], 1).await;
+    story.run(&["show", ""], 2).await;
+    story.run(&["show", "Idea", "--last", "0"], 0).await;
+    story.run(&["--limit", "1"], 0).await;
     story.run(&["show", "多语言 ทดสอบ mixed"], 0).await;
     story.run(&["lineage", "Long refactor"], 0).await;
     story.run(&["lineage", "20251009_103000_ff0001"], 0).await;
@@ -126,7 +132,12 @@ async fn what_was_said_is_found_again() {
     story.run(&["search", "quokka", "--until", "2025-10-09"], 0).await;
     story.run(&["search", "quokka", "--offset", "20"], 0).await;
     story.run(&["search", "axolotl"], 0).await;
-    story.run(&["search", "\"", "(((", "*"], 0).await;
+    story.run(&["search", "quokka", "the quokka files", "NOT", "axolotl"], 0).await;
+    story.run(&["search", "quokka", "--limit", "3"], 0).await;
+    story.run(&["search", "\"", "(((", "*"], 2).await;
+    story.run(&["search", "NOT", "quokka"], 2).await;
+    story.run(&["search", ""], 2).await;
+    story.run(&["search", "quokka", "--limit", "0"], 2).await;
     story.run(&["search", "quokka", "--since", "never"], 2).await;
     story.run(&["search", "quokka", "--session", "no such session"], 1).await;
     let found = story.json(&["search", "platypus", "--role", "assistant", "--json"]).await;
@@ -157,13 +168,19 @@ async fn titles_change_and_conversations_go_when_somebody_agrees() {
     story.run(&["delete", "cc000001", "no such thing", "-y"], 1).await;
     story.run(&["delete", "cc000001", "cc00", "-y"], 0).await;
     story.run(&["delete", "cc000001", "-y"], 1).await;
+    story.run(&["delete", " ", "-y"], 2).await;
+    story.run(&["prune", "--older-than", "2999-01-01", "-y"], 2).await;
     story.run(&["prune", "--older-than", "2025-12-01", "--dry-run"], 0).await;
     story.run(&["prune"], 1).await;
     story.run(&["prune", "--source", "cron", "--older-than", "soon"], 2).await;
     story.run(&["prune", "--after", "2025-10-09", "--before", "2025-10-08"], 2).await;
     story.run(&["prune", "--after", "2025-10-10", "-y"], 0).await;
     story.run(&["prune", "--source", "cron", "-y"], 0).await;
-    story.run(&["prune", "--title", "refactor", "--max-messages", "2", "--yes"], 0).await;
+    let refactors = ["prune", "--title", "refactor", "--max-messages", "2", "--older-than", "2025-12-01", "--yes"];
+    story.run(&refactors, 0).await;
+    let abandoned = ["prune", "--title", "refactor", "--older-than", "2025-12-01", "--include-abandoned"];
+    story.run(&abandoned, 1).await;
+    story.run(&[&abandoned[..], &["-y"]].concat(), 0).await;
     story.run(&["list"], 0).await;
     story.end("changes");
 }
@@ -268,7 +285,7 @@ async fn everything_is_exported_to_a_file_only_its_owner_reads() {
     let mut story = Story::after_python();
     let file = story.world.work_dir().join("all.jsonl");
     let ran = story.world.run(HERMES, &["sessions", "export", "--all", "-o", "all.jsonl"]).await.expect_code(0);
-    assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("", "Wrote 15 sessions to all.jsonl.\n"));
+    assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("", "Wrote 15 conversations to all.jsonl.\n"));
     let text = std::fs::read_to_string(&file).expect("a file");
     let id = |line: &str| serde_json::from_str::<Value>(line).expect("JSON")["id"].clone();
     let lines: Vec<Value> = text.lines().map(id).collect();
@@ -282,7 +299,10 @@ async fn everything_is_exported_to_a_file_only_its_owner_reads() {
     let titles: Vec<&Value> = family.as_array().expect("an array").iter().map(|one| &one["title"]).collect();
     assert_eq!(titles, ["Long refactor", "Long refactor #2", "Long refactor #3"]);
     let none = story.world.run(HERMES, &["sessions", "export", "--source", "fax"]).await.expect_code(1);
-    assert_eq!((none.stdout.as_str(), none.stderr.as_str()), ("", "No session is like that; nothing was written.\n"));
+    assert_eq!(
+        (none.stdout.as_str(), none.stderr.as_str()),
+        ("", "No conversation is like that; nothing was written.\n")
+    );
     let nowhere = story.world.run(HERMES, &["sessions", "export", "--all", "-o", "no/such/file"]).await.expect_code(1);
     assert!(nowhere.stderr.starts_with("no/such/file cannot be written: No such file"), "{}", nowhere.stderr);
     story.world.run(HERMES, &["sessions", "export"]).await.expect_code(2);
@@ -334,14 +354,17 @@ async fn hostile_text_reaches_no_terminal() {
     story.run(&["lineage", "evil\u{1b}[2Jid"], 0).await;
     let shown = story.run(&["show", "evil\u{1b}[2Jid", "--last", "2"], 0).await.stdout;
     let long = story.world.run(HERMES, &["sessions", "show", "evil"]).await.expect_code(0).stdout;
-    assert!(long.contains("… 980,005 more characters; --raw shows everything"), "{}", long.len());
+    assert!(long.matches(" and so on").count() == 100_000 && long.matches("  line\n").count() == 40, "{}", long.len());
+    let screen = story.on_terminal(80, "show evil").await.expect_code(0).stdout;
+    assert!(screen.contains("… 980,005 more characters; --raw shows everything"), "{}", screen.len());
+    assert!(screen.contains("… 33 more lines"), "{}", screen.len());
     let raw = story.world.run(HERMES, &["sessions", "show", "evil", "--raw"]).await.expect_code(0).stdout;
     assert!(raw.contains("\u{1b}[31mred") && raw.matches("line\n").count() == 40 && raw.len() > 1_000_000);
     let on_terminal = story.on_terminal(80, "show evil --raw").await.expect_code(0).stdout;
     let markdown =
         story.world.run(HERMES, &["sessions", "export", "evil", "--format", "md"]).await.expect_code(0).stdout;
     let json = story.world.run(HERMES, &["sessions", "export", "evil"]).await.expect_code(0).stdout;
-    for text in [listed, shown, long, on_terminal, markdown, json] {
+    for text in [listed, shown, long, screen, on_terminal, markdown, json] {
         let acts = |c: char| c.is_control() && !matches!(c, '\n' | '\r') || c == '\u{202e}';
         assert_eq!(text.find(acts), None, "{:?}", text.chars().filter(|c| acts(*c)).collect::<String>());
     }

@@ -12,7 +12,9 @@ mod terminal;
 #[cfg(test)]
 mod tests;
 
-use super::{Console, Exit, Trouble, table};
+use super::paper::{Paper, json_pretty};
+use super::table::{count, grouped, size};
+use super::{Console, Exit, Trouble};
 use crate::memory;
 use crate::settings::{Home, disk};
 use calendar::Calendar;
@@ -22,11 +24,9 @@ use hermes_types::{Insights, Moment, Usage, Usd};
 use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp, Zoned};
 use serde_json::json;
-use sheet::Ink;
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-const USUAL_WIDTH: usize = 80;
 /// Narrower than this nothing lines up; wider than this the eye loses the line.
 const NARROWEST: usize = 40;
 const WIDEST: usize = 120;
@@ -77,10 +77,11 @@ async fn show(args: &InsightsArgs, profile: Option<&str>, console: &mut Console<
     };
     let report = Report::new(insights, args.days, now.time_zone());
     match &args.html {
-        _ if args.json => writeln!(console.out, "{}", report.to_json())?,
+        _ if args.json => writeln!(console.out, "{}", report.to_json()?)?,
         Some(path) if path == Path::new("-") => console.out.write_all(html::page(&report).as_bytes())?,
         Some(path) => write_page(path, &report, console)?,
-        None => console.out.write_all(terminal::render(&report, width(), ink()).as_bytes())?,
+        None if report.is_empty() => writeln!(console.err, "{}", report.emptiness())?,
+        None => console.out.write_all(terminal::render(&report, paper()).as_bytes())?,
     }
     Ok(Exit::Done)
 }
@@ -99,26 +100,15 @@ fn write_page(path: &Path, report: &Report, console: &mut Console<'_>) -> Result
     let path = std::path::absolute(path)?;
     let page = html::page(report);
     disk::replace(&path, page.as_bytes())?;
-    let (sessions, kilobytes) = (counted(report.insights.sessions, "session"), page.len().div_ceil(1_000));
-    writeln!(console.out, "Wrote {} ({sessions}, {kilobytes} kB). Open it in a browser.", path.display())?;
+    let (held, bytes) = (count(report.insights.sessions, "conversation"), size(page.len() as u64));
+    writeln!(console.err, "Wrote {} ({held}, {bytes}). Open it in a browser.", path.display())?;
     Ok(())
 }
 
-/// `1 day`, `2 days`.
-fn counted(count: u64, thing: &str) -> String {
-    format!("{} {thing}{}", table::grouped(count), if count == 1 { "" } else { "s" })
-}
-
-fn width() -> usize {
-    let size = std::io::stdout().is_terminal().then(terminal_size::terminal_size).flatten();
-    let cells = size.map_or(0, |(terminal_size::Width(cells), _)| usize::from(cells));
-    if cells == 0 { USUAL_WIDTH } else { cells.clamp(NARROWEST, WIDEST) }
-}
-
-fn ink() -> Ink {
-    let set = |name| std::env::var_os(name).filter(|value| !value.is_empty());
-    let understands = set("TERM").is_some_and(|term| term != "dumb") && set("NO_COLOR").is_none();
-    if understands && std::io::stdout().is_terminal() { Ink::Styled } else { Ink::Plain }
+/// What the report is drawn on; a file or a pipe is as wide as terminals usually are.
+fn paper() -> Paper {
+    let paper = Paper::of_process();
+    Paper { width: paper.width.map(|width| width.clamp(NARROWEST, WIDEST)), ..paper }
 }
 
 /// What a home without sessions has to tell.
@@ -160,7 +150,7 @@ impl Report {
 
     fn period(&self) -> String {
         let (first, last) = (self.calendar.first, self.calendar.last);
-        let days = counted(self.days.into(), "day");
+        let days = count(self.days.into(), "day");
         let source = self.insights.source.as_ref().map(|source| format!(", only {source}")).unwrap_or_default();
         match (first == last, first.year() == last.year()) {
             (true, _) => format!("{}{source}", last.strftime("%a %-d %b %Y")),
@@ -175,7 +165,7 @@ impl Report {
             Some(_) => "`hermes insights` looks at every source; `hermes sessions list` shows what there is.",
             None => "Ask something with `hermes -z \"…\"`, or look further back with `hermes insights --days 365`.",
         };
-        format!("No sessions began in this time ({}).\n{next}", self.period())
+        format!("No conversations began in this time ({}).\n{next}", self.period())
     }
 
     /// For each call what the provider said, else what was computed.
@@ -198,22 +188,29 @@ impl Report {
             }
         }
         if insights.sessions_included > 0 {
-            notes.push(format!("{} included in a subscription", counted(insights.sessions_included, "session")));
+            notes.push(format!("{} included in a subscription", grouped(insights.sessions_included)));
         }
         if insights.sessions_without_cost > 0 {
-            notes.push(format!("{} with an unknown price", counted(insights.sessions_without_cost, "session")));
+            notes.push(format!("{} with an unknown price", grouped(insights.sessions_without_cost)));
         }
         notes
     }
 
-    fn to_json(&self) -> String {
-        let mut value = serde_json::to_value(&self.insights).unwrap_or_default();
+    /// How long conversations took that have ended, together and on average.
+    fn active(&self) -> (Duration, Duration) {
+        let whole = |seconds: f64| Duration::try_from_secs_f64(seconds.round()).unwrap_or_default();
+        let (all, ended) = (self.insights.active_seconds, self.insights.ended_sessions);
+        (whole(all), if ended == 0 { Duration::ZERO } else { whole(all / ended as f64) })
+    }
+
+    fn to_json(&self) -> Result<String, Trouble> {
+        let mut value = serde_json::to_value(&self.insights).map_err(std::io::Error::from)?;
         if let Some(object) = value.as_object_mut() {
             object.insert("days".into(), self.days.into());
             object.insert("cost_usd".into(), json!(self.cost()));
             object.insert("cache_hit_rate".into(), json!(self.insights.cache_hit_rate()));
             object.insert("local".into(), json!(self.calendar));
         }
-        serde_json::to_string_pretty(&value).unwrap_or_default()
+        Ok(json_pretty(&value).map_err(std::io::Error::from)?)
     }
 }

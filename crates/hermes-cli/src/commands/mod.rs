@@ -9,6 +9,7 @@ pub mod demo;
 pub mod fallback;
 pub mod insights;
 pub mod model;
+mod paper;
 mod person;
 pub mod profile;
 pub mod sessions;

@@ -8,7 +8,6 @@ mod export;
 mod lineage;
 mod list;
 mod name;
-mod paper;
 mod prune;
 mod recover;
 mod search;
@@ -16,7 +15,8 @@ mod show;
 mod stats;
 mod when;
 
-use super::{Console, Exit, Trouble};
+use super::table::count;
+use super::{Console, Exit, Trouble, paper};
 use crate::memory;
 use crate::settings::Home;
 use clap::{Args, Subcommand};
@@ -36,10 +36,12 @@ Examples:
 A time is how long ago (5h, 2d, 1w, or a number of days) or a date (2026-07-05, \"2026-07-05 14:30\").";
 
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub struct SessionsArgs {
     #[command(subcommand)]
     pub command: Option<SessionsCommand>,
+    #[command(flatten)]
+    pub list: list::ListArgs,
 }
 
 #[derive(Debug, Subcommand)]
@@ -96,8 +98,12 @@ async fn in_home(args: SessionsArgs, home: &Home, console: &mut Console<'_>) -> 
     let command = match args.command {
         Some(SessionsCommand::Recover(args)) => return recover::run(args, home, console).await,
         Some(SessionsCommand::Whole(command)) => command,
-        None => StoreCommand::List(list::ListArgs::default()),
+        None => StoreCommand::List(args.list),
     };
+    if let StoreCommand::Search(args) = &command {
+        // A mistake of the command line is one in an empty home, too.
+        search::words(&args.query)?;
+    }
     let Some(store) = memory::open_existing(home).await? else { return nothing_yet(&command, console) };
     let desk = Desk { store: &store, clock: Clock::of_process(), paper: Paper::of_process() };
     let outcome = act(command, &desk, console).await;
@@ -136,7 +142,18 @@ fn nothing_yet(command: &StoreCommand, console: &mut Console<'_>) -> Result<Exit
     Ok(Exit::Done)
 }
 
+/// What stands for a conversation without a word.
+const NOTHING_SAID: &str = "(nothing said)";
 const NO_STORE: &str = "There are no conversations yet. `hermes -z \"why is the sky blue?\"` begins one.";
+
+/// A number of things to show.
+fn at_least_one(typed: &str) -> Result<usize, String> {
+    match typed.parse() {
+        Ok(0) => Err("one is the least that can be shown".into()),
+        Ok(number) => Ok(number),
+        Err(_) => Err("this is no whole number".into()),
+    }
+}
 
 impl Desk<'_> {
     /// One JSON value on stdout.
@@ -150,10 +167,4 @@ impl Desk<'_> {
         let parsed = typed.map(|typed| self.clock.parse(typed)).transpose();
         parsed.map_err(|error| Trouble::Usage(error.to_string()))
     }
-}
-
-/// `1 message`, `2 messages`.
-fn count(number: u64, noun: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{} {noun}{plural}", super::table::grouped(number))
 }

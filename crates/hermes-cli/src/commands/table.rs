@@ -1,5 +1,6 @@
 //! Text in columns, for people.
 
+use super::paper::{cells, cut, padded};
 use std::io::{self, Write};
 
 /// A cell wider than this does not push the others aside.
@@ -7,14 +8,25 @@ const WIDEST: usize = 40;
 
 /// Writes rows with their columns aligned, indented by two.
 pub(super) fn write<const N: usize>(out: &mut dyn Write, rows: &[[String; N]]) -> io::Result<()> {
-    let width = |column: usize| {
-        let widths = rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count());
+    write_within(None, out, rows)
+}
+
+/// The same, every line cut where a terminal ends.
+pub(super) fn write_within<const N: usize>(
+    width: Option<usize>,
+    out: &mut dyn Write,
+    rows: &[[String; N]],
+) -> io::Result<()> {
+    let of_column = |column: usize| {
+        let widths = rows.iter().filter_map(|row| row.get(column)).map(|cell| cells(cell));
         widths.filter(|width| *width <= WIDEST).max().unwrap_or(0)
     };
-    let widths: Vec<usize> = (0..N).map(width).collect();
+    let widths: Vec<usize> = (0..N).map(of_column).collect();
     for row in rows {
-        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
-        writeln!(out, "  {}", cells.collect::<Vec<_>>().join("  ").trim_end())?;
+        let columns = row.iter().zip(&widths).map(|(cell, width)| padded(cell, *width));
+        let line = format!("  {}", columns.collect::<Vec<_>>().join("  "));
+        let line = width.map_or_else(|| line.clone(), |width| cut(line.trim_end(), width));
+        writeln!(out, "{}", line.trim_end())?;
     }
     Ok(())
 }
@@ -27,6 +39,26 @@ pub(super) fn span(time: std::time::Duration) -> String {
         seconds @ 7_200..172_800 => format!("{} h", seconds / 3_600),
         seconds => format!("{} days", seconds / 86_400),
     }
+}
+
+/// `1 message`, `2 messages`.
+pub(super) fn count(number: u64, noun: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {noun}{plural}", grouped(number))
+}
+
+/// A number of bytes in the unit that says enough.
+pub(super) fn size(bytes: u64) -> String {
+    let mut amount = bytes as f64;
+    let mut told = count(bytes, "byte");
+    for unit in ["KiB", "MiB", "GiB"] {
+        amount /= 1024.0;
+        if amount < 1.0 {
+            break;
+        }
+        told = format!("{amount:.1} {unit}");
+    }
+    told
 }
 
 /// A number with its thousands apart.
@@ -53,6 +85,21 @@ mod tests {
         assert_eq!(numbers, ["0", "999", "1,000", "128,000", "1,048,576"]);
         let spans = [0, 119, 120, 7_199, 7_200, 172_799, 172_800].map(|seconds| span(Duration::from_secs(seconds)));
         assert_eq!(spans, ["0 s", "119 s", "2 min", "119 min", "2 h", "47 h", "2 days"]);
+    }
+
+    #[test]
+    fn sizes_and_counts_read_well() {
+        let sizes = [0, 1, 1023, 1024, 212_992, 5 << 20, 7 << 30].map(size);
+        assert_eq!(sizes, ["0 bytes", "1 byte", "1,023 bytes", "1.0 KiB", "208.0 KiB", "5.0 MiB", "7.0 GiB"]);
+        assert_eq!([0, 1, 1_000].map(|number| count(number, "day")), ["0 days", "1 day", "1,000 days"]);
+    }
+
+    #[test]
+    fn wide_letters_take_their_room_and_a_line_ends_with_the_terminal() {
+        let rows = [["汉字", "x", "a long end"], ["abc", "y", ""]].map(|row| row.map(str::to_owned));
+        let mut out = Vec::new();
+        write_within(Some(14), &mut out, &rows).expect("written");
+        assert_eq!(String::from_utf8_lossy(&out), "  汉字  x  a …\n  abc   y\n");
     }
 
     #[test]

@@ -9,6 +9,7 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+use tempfile::NamedTempFile;
 
 /// Far above any settings file; a file above it is a mistake.
 pub const LARGEST_FILE: u64 = 4 * 1024 * 1024;
@@ -67,17 +68,50 @@ pub fn read(path: &Path) -> Result<Option<Vec<u8>>, DiskError> {
 
 /// Puts `content` in the place of the file, in one step. The folder must exist.
 pub fn replace(path: &Path, content: &[u8]) -> Result<(), DiskError> {
-    let target = through_links(path);
-    let folder = target.parent().unwrap_or(Path::new("."));
     let write = || {
-        let mut temporary = tempfile::Builder::new().prefix(".hermes-").tempfile_in(folder)?;
-        temporary.write_all(content)?;
-        temporary.as_file().sync_all()?;
-        temporary.persist(&target).map_err(|error| error.error)?;
-        // Only the folder's own sync makes the new name survive a power cut.
-        File::open(folder)?.sync_all()
+        let mut draft = Draft::of(path)?;
+        draft.write_all(content)?;
+        draft.publish()
     };
     write().map_err(|reason| DiskError::Write { path: path.to_owned(), reason })
+}
+
+/// A file in the making, beside the one whose place it takes. Dropped before it is published, it leaves nothing.
+#[derive(Debug)]
+pub struct Draft {
+    temporary: NamedTempFile,
+    target: PathBuf,
+}
+
+impl Draft {
+    pub fn of(path: &Path) -> io::Result<Self> {
+        let target = through_links(path);
+        let temporary = tempfile::Builder::new().prefix(".hermes-").tempfile_in(folder_of(&target))?;
+        Ok(Self { temporary, target })
+    }
+
+    /// Puts it in the place of the file, in one step.
+    pub fn publish(self) -> io::Result<()> {
+        self.temporary.as_file().sync_all()?;
+        self.temporary.persist(&self.target).map_err(|error| error.error)?;
+        // Only the folder's own sync makes the new name survive a power cut.
+        File::open(folder_of(&self.target))?.sync_all()
+    }
+}
+
+impl Write for Draft {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.temporary.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.temporary.flush()
+    }
+}
+
+/// The folder of a file; `file` alone lies in this one.
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// Creates a folder and what is missing above it, closed to everyone else.

@@ -2,6 +2,10 @@
 //! that no command accepts back. What counts as a secret is decided by its name: the last part of a key, or the name of
 //! a variable.
 
+mod prose;
+
+pub use prose::{is_secret_name, is_unlike_words, text};
+
 use super::key_path::KeyPath;
 use serde_json::Value;
 use url::Url;

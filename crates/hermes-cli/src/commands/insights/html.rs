@@ -6,10 +6,9 @@
 use super::Report;
 use super::plot::{self, Layer, bar, escape};
 use super::terminal::{name_of, tell};
-use crate::commands::table::{grouped, span};
+use crate::commands::table::{count, grouped, span};
 use hermes_types::{Share, Usd};
 use std::fmt::Write as _;
-use std::time::Duration;
 
 const STYLE: &str = include_str!("page.css");
 const MOST_BARS: usize = 20;
@@ -59,15 +58,15 @@ fn body(page: &mut String, report: &Report) {
             let _ = write!(legend, "<span><i class=\"{class}\"></i>{name}</span>");
             legend
         });
-        let drawn = plot::columns(days, "Tokens by day", &TOKENS, plot::count, plot::short);
+        let drawn = plot::columns(days, "Tokens by day", &TOKENS, &plot::COUNTS);
         section(page, &format!("Tokens {per}"), &format!("<p class=\"legend\">{legend}</p>{}", wide(&drawn)));
     }
     if any(&COST) {
-        let drawn = plot::columns(days, "Cost by day", &COST, plot::money, plot::dollars);
+        let drawn = plot::columns(days, "Cost by day", &COST, &plot::MONEY);
         section(page, &format!("Cost {per}"), &wide(&drawn));
     }
     if any(&MESSAGES) {
-        let drawn = plot::columns(days, "Messages by day", &MESSAGES, plot::count, plot::short);
+        let drawn = plot::columns(days, "Messages by day", &MESSAGES, &plot::COUNTS);
         section(page, &format!("Messages {per}"), &wide(&drawn));
         section(
             page,
@@ -81,7 +80,7 @@ fn body(page: &mut String, report: &Report) {
     page.push_str("</div>\n<div class=\"trio\">\n");
     platforms(page, report);
     shares(page, "How turns ended", &insights.exit_reasons);
-    shares(page, "How sessions ended", &insights.end_reasons);
+    shares(page, "How conversations ended", &insights.end_reasons);
     page.push_str("</div>\n");
     notable(page, report);
 }
@@ -98,20 +97,19 @@ fn wide(svg: &str) -> String {
 fn numbers(page: &mut String, report: &Report) {
     let insights = &report.insights;
     let usage = &insights.usage;
-    let active = Duration::try_from_secs_f64(insights.active_seconds).unwrap_or_default();
-    let average = active.checked_div(u32::try_from(insights.ended_sessions).unwrap_or(u32::MAX)).unwrap_or_default();
+    let (active, average) = report.active();
     let each = |sum: f64| if insights.sessions == 0 { 0.0 } else { sum / insights.sessions as f64 };
     let hit_rate = insights.cache_hit_rate().map_or("none".to_owned(), |rate| format!("{:.1} %", rate * 100.0));
     let facts = [
-        ("Sessions", grouped(insights.sessions), format!("{} ended", grouped(insights.ended_sessions))),
+        ("Conversations", grouped(insights.sessions), format!("{} ended", grouped(insights.ended_sessions))),
         ("Active time", span(active), format!("{} on average", span(average))),
         (
             "Messages",
             grouped(insights.messages),
-            format!("{} by you, {:.1} a session", grouped(insights.user_messages), each(insights.messages as f64)),
+            format!("{} by you, {:.1} each", grouped(insights.user_messages), each(insights.messages as f64)),
         ),
-        ("Tool calls", grouped(insights.tool_calls), format!("{:.1} a session", each(insights.tool_calls as f64))),
-        ("Tokens", grouped(usage.total()), format!("{} a session", grouped(each(usage.total() as f64).round() as u64))),
+        ("Tool calls", grouped(insights.tool_calls), format!("{:.1} each", each(insights.tool_calls as f64))),
+        ("Tokens", grouped(usage.total()), format!("{} each", grouped(each(usage.total() as f64).round() as u64))),
         ("Tokens out", grouped(usage.output), format!("of it {} for reasoning", grouped(usage.reasoning))),
         (
             "Cache hit rate",
@@ -147,7 +145,7 @@ fn platforms(page: &mut String, report: &Report) {
     }
     let most = sources.iter().map(|source| source.messages).max().unwrap_or(0).max(1) as f64;
     let bars = sources.iter().map(|source| {
-        let told = format!("{} sessions, {} messages", grouped(source.sessions), grouped(source.messages));
+        let told = format!("{}, {}", count(source.sessions, "conversation"), count(source.messages, "message"));
         bar(&source.source, &told, source.messages as f64 / most)
     });
     list(page, "Platforms", bars.collect());
@@ -188,5 +186,5 @@ fn notable(page: &mut String, report: &Report) {
             "<tr><th scope=\"row\">{what}</th><td class=\"value\">{value}</td><td>{title}<br/><small>{id}</small></td></tr>"
         );
     }
-    section(page, "Notable sessions", &format!("<table>{rows}</table>"));
+    section(page, "Notable conversations", &format!("<table>{rows}</table>"));
 }

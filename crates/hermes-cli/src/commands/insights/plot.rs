@@ -21,14 +21,25 @@ const MOST_COLUMNS: usize = 184;
 const WIDEST_COLUMN: f64 = 36.0;
 const WEEKDAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 
-/// How a number is put into words.
-pub(super) type Spell = fn(f64) -> String;
+/// How the numbers of an axis are told: in full beside a column, short beside the axis.
+pub(super) struct Axis {
+    spell: fn(f64) -> String,
+    tick: fn(f64) -> String,
+    ceiling: fn(f64) -> f64,
+}
+
+pub(super) const COUNTS: Axis = Axis { spell: count, tick: short, ceiling: whole_ceiling };
+pub(super) const MONEY: Axis = Axis { spell: money, tick: dollars, ceiling };
+
+/// An axis has this many parts.
+const PARTS: i32 = 4;
 
 /// One layer of stacked columns: its class, its name and its height for a day.
 pub(super) type Layer = (&'static str, &'static str, fn(&Day) -> f64);
 
 /// Columns for days, their layers stacked from the ground up. Days that [`together`] puts together share a column.
-pub(super) fn columns(days: &[Day], label: &str, layers: &[Layer], spell: Spell, tick: Spell) -> String {
+pub(super) fn columns(days: &[Day], label: &str, layers: &[Layer], axis: &Axis) -> String {
+    let Axis { spell, tick, ceiling } = axis;
     let groups: Vec<&[Day]> = days.chunks(together(days)).collect();
     let sum = |days: &[Day]| layers.iter().map(|(_, _, measure)| layer(days, *measure)).sum::<f64>();
     let top = ceiling(groups.iter().map(|days| sum(days)).fold(0.0, f64::max));
@@ -37,8 +48,8 @@ pub(super) fn columns(days: &[Day], label: &str, layers: &[Layer], spell: Spell,
     let ground = HEIGHT - BOTTOM;
     let height = |value: f64| value / top * (ground - TOP);
     let mut svg = format!("<svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{}\">", escape(label));
-    for part in 0..=4 {
-        let value = top * f64::from(part) / 4.0;
+    for part in 0..=PARTS {
+        let value = top * f64::from(part) / f64::from(PARTS);
         let y = ground - height(value);
         let _ = write!(svg, "<line class=\"grid\" x1=\"{LEFT}\" x2=\"{WIDTH}\" y1=\"{y:.1}\" y2=\"{y:.1}\"/>");
         let (x, y, told) = (LEFT - 8.0, y + 4.0, escape(&tick(value)));
@@ -163,8 +174,13 @@ fn ceiling(most: f64) -> f64 {
     steps.iter().map(|step| step * magnitude).find(|step| *step >= most).unwrap_or(most)
 }
 
+/// The same for what comes in whole pieces: every part of the axis is a whole number.
+fn whole_ceiling(most: f64) -> f64 {
+    f64::from(PARTS) * ceiling(most / f64::from(PARTS)).ceil()
+}
+
 /// A number short enough for an axis.
-pub(super) fn short(value: f64) -> String {
+fn short(value: f64) -> String {
     let (scaled, unit) = match value {
         value if value >= 1e9 => (value / 1e9, "G"),
         value if value >= 1e6 => (value / 1e6, "M"),
@@ -176,7 +192,7 @@ pub(super) fn short(value: f64) -> String {
 }
 
 /// An amount short enough for an axis.
-pub(super) fn dollars(value: f64) -> String {
+fn dollars(value: f64) -> String {
     let digits = match value {
         value if value >= 100.0 || value == 0.0 => 0,
         value if value >= 0.1 => 2,
@@ -185,11 +201,11 @@ pub(super) fn dollars(value: f64) -> String {
     format!("${value:.digits$}")
 }
 
-pub(super) fn count(value: f64) -> String {
+fn count(value: f64) -> String {
     grouped(value as u64)
 }
 
-pub(super) fn money(value: f64) -> String {
+fn money(value: f64) -> String {
     Usd::from_f64(value).unwrap_or_default().to_string()
 }
 

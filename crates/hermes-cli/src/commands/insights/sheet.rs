@@ -1,6 +1,6 @@
 //! Text in columns with bars, measured in the cells of a terminal, whatever script the names are written in.
 
-use unicode_width::UnicodeWidthChar;
+use crate::commands::paper::{Ink, Paper, cells, cut, shown};
 
 const EIGHTHS: [char; 8] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉', '█'];
 const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -9,20 +9,15 @@ const GAP: &str = "  ";
 const SHORTEST_BAR: usize = 10;
 const LONGEST_BAR: usize = 40;
 const NARROWEST_NAME: usize = 14;
-
-/// Whether the terminal can do more than letters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ink {
-    Plain,
-    Styled,
-}
+/// Where nobody counts cells.
+const USUAL_WIDTH: usize = 80;
 
 /// A text that grows line by line.
 #[derive(Debug)]
 pub(super) struct Sheet {
     text: String,
     pub(super) width: usize,
-    ink: Ink,
+    paper: Paper,
 }
 
 /// A line of a chart: a name, numbers, and how long its bar is.
@@ -34,8 +29,8 @@ pub(super) struct Entry {
 }
 
 impl Sheet {
-    pub(super) fn new(width: usize, ink: Ink) -> Self {
-        Self { text: String::new(), width, ink }
+    pub(super) fn new(paper: Paper) -> Self {
+        Self { text: String::new(), width: paper.width.unwrap_or(USUAL_WIDTH), paper }
     }
 
     pub(super) fn finish(self) -> String {
@@ -45,15 +40,15 @@ impl Sheet {
     pub(super) fn title(&mut self, text: &str, aside: &str) {
         let line = format!(
             "{}  {}",
-            self.styled("1", text),
-            self.styled("2", &fit(aside, self.width.saturating_sub(cells(text) + 2)))
+            self.paper.ink(Ink::Bold, text),
+            self.paper.ink(Ink::Dim, &fit(aside, self.width.saturating_sub(cells(text) + 2)))
         );
         self.push(&line);
     }
 
     /// A headline with air above it.
     pub(super) fn heading(&mut self, text: &str) {
-        let line = self.styled("1", &fit(text, self.width));
+        let line = self.paper.ink(Ink::Bold, &fit(text, self.width));
         self.push("");
         self.push(&line);
     }
@@ -64,7 +59,7 @@ impl Sheet {
     }
 
     pub(super) fn dim(&mut self, text: &str) {
-        let text = self.styled("2", &fit(text, self.room()));
+        let text = self.paper.ink(Ink::Dim, &fit(text, self.room()));
         self.push(&format!("{INDENT}{text}"));
     }
 
@@ -94,7 +89,7 @@ impl Sheet {
         if !heads.is_empty() {
             let texts: Vec<String> = heads.iter().map(|head| (*head).to_owned()).collect();
             let (head, rest) = texts.split_first().map_or(("", [].as_slice()), |(head, rest)| (head.as_str(), rest));
-            let text = self.styled("2", &row(head, rest, name, &widths));
+            let text = self.paper.ink(Ink::Dim, &row(head, rest, name, &widths));
             self.push(&format!("{INDENT}{text}"));
         }
         let largest = shown.iter().map(|entry| entry.value).fold(0.0, f64::max);
@@ -112,13 +107,6 @@ impl Sheet {
         self.text.push_str(line);
         self.text.push('\n');
     }
-
-    fn styled(&self, code: &str, text: &str) -> String {
-        match self.ink {
-            Ink::Plain => text.to_owned(),
-            Ink::Styled => format!("\u{1b}[{code}m{text}\u{1b}[0m"),
-        }
-    }
 }
 
 fn row(name: &str, numbers: &[String], name_width: usize, widths: &[usize]) -> String {
@@ -130,31 +118,9 @@ fn row(name: &str, numbers: &[String], name_width: usize, widths: &[usize]) -> S
     text
 }
 
-/// The cells a text takes on a terminal.
-pub(super) fn cells(text: &str) -> usize {
-    text.chars().map(|c| c.width().unwrap_or(0)).sum()
-}
-
-/// The text in at most `width` cells, on one line, without anything that acts on a terminal or turns its direction.
-pub(super) fn fit(text: &str, width: usize) -> String {
-    let acts = |c: char| matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    let clean: String = text.chars().filter(|c| !acts(*c)).map(|c| if c.is_control() { ' ' } else { c }).collect();
-    if cells(&clean) <= width {
-        return clean;
-    }
-    let mut cut = String::new();
-    let mut used = 0;
-    for c in clean.chars() {
-        used += c.width().unwrap_or(0);
-        if used >= width {
-            break;
-        }
-        cut.push(c);
-    }
-    if width > 0 {
-        cut.push('…');
-    }
-    cut
+/// The text in at most `width` cells, on one line, without anything that acts on a terminal. Its spaces stay.
+fn fit(text: &str, width: usize) -> String {
+    cut(&shown(text).replace('\n', " "), width)
 }
 
 pub(super) fn left(text: &str, width: usize) -> String {

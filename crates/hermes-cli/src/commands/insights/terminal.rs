@@ -2,7 +2,8 @@
 
 use super::Report;
 use super::calendar::Day;
-use super::sheet::{Entry, Ink, Sheet, cells, columns, left, right, sparkline};
+use super::sheet::{Entry, Sheet, columns, left, right, sparkline};
+use crate::commands::paper::{Paper, cells};
 use crate::commands::table::{grouped, span};
 use hermes_types::{ModelUse, Notable, Share, Usd};
 use std::time::Duration;
@@ -17,11 +18,8 @@ const PEAK: usize = 35;
 /// Two pairs of label and number stand side by side where lines are this long.
 const TWO_PAIRS: usize = 64;
 
-pub(super) fn render(report: &Report, width: usize, ink: Ink) -> String {
-    let mut sheet = Sheet::new(width, ink);
-    if report.is_empty() {
-        return format!("{}\n", report.emptiness());
-    }
+pub(super) fn render(report: &Report, paper: Paper) -> String {
+    let mut sheet = Sheet::new(paper);
     sheet.title("Insights", &report.period());
     overview(&mut sheet, report);
     models(&mut sheet, &report.insights.models);
@@ -31,7 +29,7 @@ pub(super) fn render(report: &Report, width: usize, ink: Ink) -> String {
     weekdays(&mut sheet, &report.calendar.weekdays);
     hours(&mut sheet, &report.calendar.hours, &report.calendar.time_zone);
     shares(&mut sheet, "How turns ended", &report.insights.exit_reasons, MOST_REASONS);
-    shares(&mut sheet, "How sessions ended", &report.insights.end_reasons, MOST_REASONS);
+    shares(&mut sheet, "How conversations ended", &report.insights.end_reasons, MOST_REASONS);
     notable(&mut sheet, &report.insights.notable);
     sheet.finish()
 }
@@ -41,17 +39,16 @@ fn overview(sheet: &mut Sheet, report: &Report) {
     let usage = &insights.usage;
     let per_session = |sum: f64| if insights.sessions == 0 { 0.0 } else { sum / insights.sessions as f64 };
     let hit_rate = insights.cache_hit_rate().map_or("-".to_owned(), |rate| format!("{:.1} %", rate * 100.0));
-    let average =
-        if insights.ended_sessions == 0 { 0.0 } else { insights.active_seconds / insights.ended_sessions as f64 };
+    let (active, average) = report.active();
     let pairs = [
-        ("Sessions", grouped(insights.sessions)),
+        ("Conversations", grouped(insights.sessions)),
         ("Messages", grouped(insights.messages)),
-        ("Active time", length(insights.active_seconds)),
+        ("Active time", span(active)),
         ("Messages by you", grouped(insights.user_messages)),
-        ("Average session", length(average)),
-        ("Messages a session", format!("{:.1}", per_session(insights.messages as f64))),
+        ("Average length", span(average)),
+        ("Messages each", format!("{:.1}", per_session(insights.messages as f64))),
         ("Tool calls", grouped(insights.tool_calls)),
-        ("Tool calls a session", format!("{:.1}", per_session(insights.tool_calls as f64))),
+        ("Tool calls each", format!("{:.1}", per_session(insights.tool_calls as f64))),
         ("Tokens in", grouped(usage.input)),
         ("Tokens out", grouped(usage.output)),
         ("Read from cache", grouped(usage.cache_read)),
@@ -59,7 +56,7 @@ fn overview(sheet: &mut Sheet, report: &Report) {
         ("Written to cache", grouped(usage.cache_write)),
         ("Cache hit rate", hit_rate),
         ("Tokens together", grouped(usage.total())),
-        ("Tokens a session", grouped(per_session(usage.total() as f64).round() as u64)),
+        ("Tokens each", grouped(per_session(usage.total() as f64).round() as u64)),
         ("Cost", report.cost().map_or("unknown".to_owned(), |cost| cost.to_string())),
     ];
     sheet.heading("Overview");
@@ -116,7 +113,7 @@ fn platforms(sheet: &mut Sheet, report: &Report) {
         })
         .collect();
     sheet.heading("Platforms");
-    sheet.chart(&["", "sessions", "messages", "tokens"], &entries, MOST_TOOLS);
+    sheet.chart(&["", "held", "messages", "tokens"], &entries, MOST_TOOLS);
 }
 
 fn shares(sheet: &mut Sheet, heading: &str, shares: &[Share], most: usize) {
@@ -225,7 +222,7 @@ fn notable(sheet: &mut Sheet, notable: &[Notable]) {
     if notable.is_empty() {
         return;
     }
-    sheet.heading("Notable sessions");
+    sheet.heading("Notable conversations");
     let told: Vec<(&str, String, String)> = notable.iter().map(tell).collect();
     let what = told.iter().map(|(what, _, _)| cells(what)).max().unwrap_or(0);
     let value = told.iter().map(|(_, value, _)| cells(value)).max().unwrap_or(0);

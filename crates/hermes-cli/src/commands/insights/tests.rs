@@ -1,8 +1,9 @@
 use super::*;
+use crate::commands::paper::cells;
+use calendar::Day;
 use hermes_testkit::golden;
 use hermes_types::{Bucket, ModelUse, Notable, SessionId, Share, SourceUse, UsageRow};
 use proptest::prelude::*;
-use sheet::cells;
 
 /// Central Europe, where the clocks went back on 25 October 2026.
 fn berlin() -> TimeZone {
@@ -12,6 +13,10 @@ fn berlin() -> TimeZone {
 fn at(time: &str) -> Moment {
     let time: Timestamp = time.parse().expect("a time");
     Moment::from_seconds(time.as_second() as f64)
+}
+
+fn on(width: usize, colour: bool) -> Paper {
+    Paper { width: Some(width), colour }
 }
 
 fn usd(dollars: f64) -> Option<Usd> {
@@ -133,18 +138,18 @@ fn the_hour_that_comes_twice_is_one_hour_of_one_day() {
 #[test]
 fn the_week_in_a_terminal() {
     for width in [44, 80, 120] {
-        golden(format!("tests/golden/insights/week-{width}.txt"), &terminal::render(&a_week(), width, Ink::Plain));
+        golden(format!("tests/golden/insights/week-{width}.txt"), &terminal::render(&a_week(), on(width, false)));
     }
-    let styled = terminal::render(&a_week(), 80, Ink::Styled);
+    let styled = terminal::render(&a_week(), on(80, true));
     let plain = styled.replace("\u{1b}[1m", "").replace("\u{1b}[2m", "").replace("\u{1b}[0m", "");
-    assert_eq!(plain, terminal::render(&a_week(), 80, Ink::Plain));
+    assert_eq!(plain, terminal::render(&a_week(), on(80, false)));
 }
 
 #[test]
 fn no_line_is_longer_than_the_terminal_and_no_name_acts_on_it() {
     for width in NARROWEST..=WIDEST {
         for report in [a_week(), a_hostile_week()] {
-            let text = terminal::render(&report, width, Ink::Plain);
+            let text = terminal::render(&report, on(width, false));
             let long: Vec<&str> = text.lines().filter(|line| cells(line) > width).collect();
             assert_eq!(long, [""; 0], "at {width}");
             let acting = |c: char| (c.is_control() && c != '\n') || c == '\u{202e}';
@@ -155,21 +160,52 @@ fn no_line_is_longer_than_the_terminal_and_no_name_acts_on_it() {
 
 #[test]
 fn the_week_as_json() {
-    golden("tests/golden/insights/week.json", &format!("{}\n", a_week().to_json()));
+    golden("tests/golden/insights/week.json", &format!("{}\n", a_week().to_json().expect("JSON")));
+}
+
+#[test]
+fn json_of_an_enemy_cannot_act_on_a_terminal() {
+    let json = a_hostile_week().to_json().expect("JSON");
+    assert!(!json.contains(|c: char| (c.is_control() && c != '\n') || c == '\u{202e}'), "{json:?}");
+    let told: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(told["source"].as_str(), a_hostile_week().insights.source.as_deref(), "nothing is lost");
+}
+
+#[test]
+fn counts_are_told_in_whole_numbers() {
+    for most in [1.0, 3.0, 7.0, 12.0, 30.0, 99.0, 1_234.0] {
+        let days = [Day { messages: most as u64, ..a_week().calendar.days.remove(0) }];
+        let svg = plot::columns(&days, "x", &[("a", "messages", |day| day.messages as f64)], &plot::COUNTS);
+        let axis = svg.split("text-anchor=\"end\">").skip(1).filter_map(|text| text.split('<').next());
+        let ticks: Vec<&str> = axis.collect();
+        assert!(
+            ticks.len() == 5 && ticks.iter().all(|tick| tick.ends_with('k') || tick.parse::<u64>().is_ok()),
+            "{ticks:?}"
+        );
+    }
+}
+
+#[test]
+fn time_is_rounded_alike_everywhere() {
+    let insights = Insights { active_seconds: 119.6, ended_sessions: 3, ..a_week().insights };
+    let report = Report::new(insights, 7, &berlin());
+    let text = terminal::render(&report, on(80, false));
+    assert_eq!((text.matches("2 min").count(), text.matches("40 s").count()), (1, 1), "{text}");
+    assert!(html::page(&report).contains("<p class=\"value\">2 min</p><p class=\"note\">40 s on average</p>"));
 }
 
 #[test]
 fn an_empty_period_is_told_in_a_sentence_with_the_next_step() {
     let (from, to) = (at("2026-10-19T22:00:00Z"), at("2026-10-26T11:00:00Z"));
     let empty = Report::new(nothing(from, to, None), 7, &berlin());
-    let told = terminal::render(&empty, 80, Ink::Plain);
-    let expected = "No sessions began in this time (20 Oct to 26 Oct 2026, 7 days).\n\
-        Ask something with `hermes -z \"…\"`, or look further back with `hermes insights --days 365`.\n";
+    let told = empty.emptiness();
+    let expected = "No conversations began in this time (20 Oct to 26 Oct 2026, 7 days).\n\
+        Ask something with `hermes -z \"…\"`, or look further back with `hermes insights --days 365`.";
     assert_eq!(told, expected);
     let of_source = Report::new(nothing(from, to, Some("telegram".into())), 7, &berlin());
-    let expected = "No sessions began in this time (20 Oct to 26 Oct 2026, 7 days, only telegram).\n\
-        `hermes insights` looks at every source; `hermes sessions list` shows what there is.\n";
-    assert_eq!(terminal::render(&of_source, 80, Ink::Plain), expected);
+    let expected = "No conversations began in this time (20 Oct to 26 Oct 2026, 7 days, only telegram).\n\
+        `hermes insights` looks at every source; `hermes sessions list` shows what there is.";
+    assert_eq!(of_source.emptiness(), expected);
     well_formed(&html::page(&empty));
 }
 
@@ -234,14 +270,14 @@ fn the_page_takes_the_place_of_the_file_and_says_where_it_is() {
     let say = |path: &Path| {
         let (mut out, mut err) = (Vec::new(), Vec::new());
         let outcome = write_page(path, &a_week(), &mut Console { out: &mut out, err: &mut err, input: &mut &b""[..] });
-        let told = outcome.map(|()| String::from_utf8(out).expect("text")).map_err(|trouble| trouble.to_string());
+        let told = outcome.map(|()| String::from_utf8(err).expect("text")).map_err(|trouble| trouble.to_string());
         told.map_err(|told| told.replace(&folder.path().display().to_string(), "~"))
     };
     let told = say(&path).expect("written");
     let page = std::fs::read_to_string(&path).expect("read");
     assert_eq!(page, html::page(&a_week()));
     let expected =
-        format!("Wrote {} (5 sessions, {} kB). Open it in a browser.\n", path.display(), page.len().div_ceil(1000));
+        format!("Wrote {} (5 conversations, {}). Open it in a browser.\n", path.display(), size(page.len() as u64));
     assert_eq!(told, expected);
     let names: Vec<_> =
         std::fs::read_dir(folder.path()).expect("read").map(|entry| entry.expect("an entry").file_name()).collect();

@@ -87,26 +87,45 @@ fn described(id: &SessionId, family: &[Relative], desk: &Desk<'_>) -> String {
     let Some(own) = family.iter().find(|relative| relative.id == *id) else { return one_line(id.as_str()) };
     let what = match own.title.as_deref() {
         Some(title) => format!("\"{}\"", one_line(title)),
-        None if own.preview.is_empty() => "(nothing said)".to_owned(),
+        None if own.preview.is_empty() => super::NOTHING_SAID.to_owned(),
         None => one_line(&own.preview),
     };
-    let helpers = match sub_agents(id, family) {
-        0 => String::new(),
-        number => format!(", with {}", count(number, "sub-agent")),
-    };
+    let (parts, helpers) = goes_with(id, family);
+    let mut with = Vec::new();
+    if parts > 0 {
+        with.push(count(parts, "other part"));
+    }
+    if helpers > 0 {
+        with.push(count(helpers, "sub-agent"));
+    }
+    let with = if with.is_empty() { String::new() } else { format!(", with {}", with.join(" and ")) };
     let (said, began) = (count(own.message_count, "message"), desk.clock.day(own.started_at));
-    format!("{}  {}, {began}, {said}{helpers}", one_line(id.as_str()), cut(&what, WHAT_CELLS))
+    format!("{}  {}, {began}, {said}{with}", one_line(id.as_str()), cut(&what, WHAT_CELLS))
 }
 
-/// How many sub-agents, and sub-agents of theirs, worked for a session. Parents come before their children.
-fn sub_agents(id: &SessionId, family: &[Relative]) -> u64 {
-    let mut masters = HashSet::from([id]);
-    for relative in family.iter().filter(|relative| relative.kinship == Kinship::Delegate) {
+/// How many other sessions of the same conversation, and how many sub-agents of all of them, go with a session. Parents
+/// come before their children.
+fn goes_with(id: &SessionId, family: &[Relative]) -> (u64, u64) {
+    let of = |kinship| family.iter().filter(move |relative| relative.kinship == kinship);
+    let mut parts = HashSet::from([id]);
+    // Upwards to where the conversation began, then down to where it went on.
+    for relative in of(Kinship::Continuation).collect::<Vec<_>>().into_iter().rev() {
+        if parts.contains(&relative.id) {
+            parts.extend(&relative.parent);
+        }
+    }
+    for relative in of(Kinship::Continuation) {
+        if relative.parent.as_ref().is_some_and(|parent| parts.contains(parent)) {
+            parts.insert(&relative.id);
+        }
+    }
+    let mut masters = parts.clone();
+    for relative in of(Kinship::Delegate) {
         if relative.parent.as_ref().is_some_and(|parent| masters.contains(parent)) {
             masters.insert(&relative.id);
         }
     }
-    masters.len() as u64 - 1
+    (parts.len() as u64 - 1, (masters.len() - parts.len()) as u64)
 }
 
 /// Goes on only when somebody says so; without a terminal nobody can.
@@ -148,7 +167,7 @@ mod tests {
     use hermes_types::Moment;
 
     #[test]
-    fn sub_agents_of_sub_agents_count_and_branches_do_not() {
+    fn a_conversation_goes_with_its_parts_and_sub_agents_and_without_its_branches() {
         let relative = |id: &str, parent: &str, kinship| Relative {
             id: SessionId::new(id),
             parent: Some(SessionId::new(parent)),
@@ -161,10 +180,15 @@ mod tests {
         let family = [
             relative("helper", "root", Kinship::Delegate),
             relative("deeper", "helper", Kinship::Delegate),
+            relative("next", "root", Kinship::Continuation),
+            relative("last", "next", Kinship::Continuation),
+            relative("late", "last", Kinship::Delegate),
             relative("branch", "root", Kinship::Branch),
             relative("other", "branch", Kinship::Delegate),
         ];
-        assert_eq!(sub_agents(&SessionId::new("root"), &family), 2);
-        assert_eq!(sub_agents(&SessionId::new("branch"), &family), 1);
+        for id in ["root", "next", "last"] {
+            assert_eq!(goes_with(&SessionId::new(id), &family), (2, 3), "{id}");
+        }
+        assert_eq!(goes_with(&SessionId::new("branch"), &family), (0, 1));
     }
 }

@@ -26,21 +26,22 @@ pub struct ExportArgs {
     /// Id, the beginning of an id, or title
     #[arg(value_name = "NAME", conflicts_with_all = ["all", "source", "since", "until"])]
     pub names: Vec<String>,
-    /// Every session
+    /// Every conversation
     #[arg(long)]
     pub all: bool,
-    /// Every session held here (repeatable)
+    /// Every conversation held here (repeatable)
     #[arg(long, value_name = "SOURCE")]
     pub source: Vec<String>,
-    /// Every session that began at this time or later
+    /// Every conversation that began at this time or later
     #[arg(long, value_name = "TIME")]
     pub since: Option<String>,
-    /// Every session that began before this time
+    /// Every conversation that began before this time
     #[arg(long, value_name = "TIME")]
     pub until: Option<String>,
-    /// The named sessions with everything that descends from the same beginning
+    /// The named ones with everything that descends from the same beginning
     #[arg(long, requires = "names")]
     pub lineage: bool,
+    /// How they are written
     #[arg(long, value_enum, default_value_t = Format::Jsonl)]
     pub format: Format,
     /// Cover what looks like a key, a token or a password; look at the result before you share it
@@ -64,7 +65,7 @@ pub enum Format {
 pub(super) async fn run(args: ExportArgs, desk: &Desk<'_>, console: &mut Console<'_>) -> Result<Exit, Trouble> {
     let ids = chosen(&args, desk).await?;
     if ids.is_empty() {
-        return Err(Trouble::Refused("No session is like that; nothing was written.".into()));
+        return Err(Trouble::Refused("No conversation is like that; nothing was written.".into()));
     }
     let to_stdout = args.output.as_os_str() == "-";
     let told = |reason: io::Error| match to_stdout {
@@ -91,7 +92,7 @@ pub(super) async fn run(args: ExportArgs, desk: &Desk<'_>, console: &mut Console
     }
     sink.finish().map_err(told)?;
     if !to_stdout {
-        writeln!(console.err, "Wrote {} to {}.", count(written, "session"), args.output.display())?;
+        writeln!(console.err, "Wrote {} to {}.", count(written, "conversation"), args.output.display())?;
     }
     Ok(Exit::Done)
 }
@@ -126,7 +127,7 @@ async fn chosen(args: &ExportArgs, desk: &Desk<'_>) -> Result<Vec<SessionId>, Tr
         let filtered = !args.source.is_empty() || args.since.is_some() || args.until.is_some();
         if !args.all && !filtered {
             return Err(Trouble::Usage(
-                "name the sessions to export, or choose them with --all, --source, --since, --until".into(),
+                "name the conversations to export, or choose them with --all, --source, --since, --until".into(),
             ));
         }
         let filter = SessionFilter {

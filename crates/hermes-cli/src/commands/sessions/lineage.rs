@@ -1,6 +1,6 @@
 //! `hermes sessions lineage`: how conversations descend from each other.
 
-use super::paper::{Ink, Paper, cut, one_line};
+use super::paper::{Ink, Paper, cells, cut, one_line};
 use super::when::Clock;
 use super::{Console, Desk, Exit, Trouble, count};
 use clap::Args;
@@ -10,6 +10,8 @@ use std::collections::HashSet;
 
 /// What was said first tells enough in this many cells.
 const WHAT_CELLS: usize = 40;
+/// Fewer tell nothing.
+const LEAST_WHAT: usize = 8;
 
 #[derive(Debug, Args)]
 pub struct LineageArgs {
@@ -95,19 +97,38 @@ impl<'a> Tree<'a> {
         };
         let what = match title.as_deref() {
             Some(title) => one_line(title),
-            None if preview.is_empty() => "(nothing said)".to_owned(),
+            None if preview.is_empty() => super::NOTHING_SAID.to_owned(),
             None => one_line(preview),
         };
-        let about = format!("{}, {}", self.clock.day(*started_at), count(*message_count, "message"));
-        let line = format!("{}{kind}{}  {}  {about}", pending.lead, one_line(id.as_str()), cut(&what, WHAT_CELLS));
-        if id == self.asked {
-            let mark = "  ← this one";
-            let room = self.paper.width.map(|width| width.saturating_sub(mark.chars().count()));
-            let line = room.map_or_else(|| line.clone(), |room| cut(&line, room));
-            format!("{}\n", self.paper.ink(Ink::Bold, &format!("{line}{mark}")))
-        } else {
-            format!("{}\n", self.paper.fitted(&line))
+        let about = format!("  {}, {}", self.clock.day(*started_at), count(*message_count, "message"));
+        let mark = if id == self.asked { "  ← this one" } else { "" };
+        let named = format!("{kind}{}", one_line(id.as_str()));
+        let line = match self.paper.width {
+            None => format!("{}{named}  {what}{about}{mark}", pending.lead),
+            Some(width) => self.within(width, &pending.lead, &named, &what, &[&about, mark]),
+        };
+        let ink = if id == self.asked { self.paper.ink(Ink::Bold, &line) } else { line };
+        format!("{ink}\n")
+    }
+
+    /// Everything gives way before the id: what was said, the date, the depth of the tree.
+    fn within(&self, width: usize, lead: &str, named: &str, what: &str, ends: &[&str]) -> String {
+        let room = width.saturating_sub(cells(named));
+        let lead = match lead.chars().count().checked_sub(room) {
+            None | Some(0) => lead.to_owned(),
+            Some(over) => format!("…{}", lead.chars().skip(over + 1).collect::<String>()),
+        };
+        let mut room = room.saturating_sub(cells(&lead));
+        let mut after = String::new();
+        for end in ends.iter().rev() {
+            if cells(end) <= room {
+                room -= cells(end);
+                after = format!("{end}{after}");
+            }
         }
+        let what =
+            if room > LEAST_WHAT { format!("  {}", cut(what, (room - 2).min(WHAT_CELLS))) } else { String::new() };
+        format!("{lead}{named}{what}{after}")
     }
 }
 
@@ -170,6 +191,7 @@ root  Long refactor  2025-10-09, 2 messages
             .collect();
         let tree = drawn(&chain, "s599");
         assert_eq!(tree.lines().count(), 600);
-        assert!(tree.lines().all(|line| super::super::paper::cells(line) <= 100), "{tree}");
+        assert!(tree.lines().all(|line| cells(line) <= 100), "{tree}");
+        assert!(tree.lines().zip(0..).all(|(line, number)| line.contains(&format!("branch {}", id(number)))), "{tree}");
     }
 }

@@ -1,7 +1,8 @@
 //! `hermes sessions list`: what the conversations were about, and when.
 //!
 //! A line always tells what a conversation was: its title, and the beginning of the first question as far as there is
-//! room. On a terminal every line fits and ids are as short as they can be typed; elsewhere nothing is cut.
+//! room. On a terminal every line fits and ids are as short as they can be typed; elsewhere nothing is cut that the store
+//! did not cut: a preview is the beginning of the first question.
 
 use super::paper::{Ink, Paper, cells, cut, one_line, padded};
 use super::when::Clock;
@@ -16,6 +17,8 @@ use std::path::PathBuf;
 const SHORT_IDS: [usize; 2] = [13, 15];
 /// Less room than this tells nothing about a conversation.
 const LEAST_WHAT: usize = 20;
+/// On a terminal a source gives way to what was said.
+const WIDEST_SOURCE: usize = 12;
 const GAP: &str = "  ";
 
 #[derive(Debug, Args)]
@@ -27,7 +30,7 @@ pub struct ListArgs {
     #[arg(long, value_name = "SOURCE")]
     pub exclude_source: Vec<String>,
     /// At most this many
-    #[arg(long, value_name = "N", default_value_t = 20)]
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = super::at_least_one)]
     pub limit: usize,
     /// Only those held in this folder or below it
     #[arg(long, value_name = "DIR")]
@@ -41,20 +44,6 @@ pub struct ListArgs {
     /// One JSON array instead of a table
     #[arg(long)]
     pub json: bool,
-}
-
-impl Default for ListArgs {
-    fn default() -> Self {
-        Self {
-            source: Vec::new(),
-            exclude_source: Vec::new(),
-            limit: 20,
-            workspace: None,
-            all: false,
-            sort: Order::Active,
-            json: false,
-        }
-    }
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -106,9 +95,7 @@ fn filter(args: &ListArgs) -> Result<SessionFilter, Trouble> {
 }
 
 fn nothing(args: &ListArgs) -> String {
-    if args.limit == 0 {
-        "Nothing was asked for; `--limit 20` shows the newest twenty.".into()
-    } else if args.source.is_empty() && args.exclude_source.is_empty() && args.workspace.is_none() {
+    if args.source.is_empty() && args.exclude_source.is_empty() && args.workspace.is_none() {
         super::NO_STORE.into()
     } else {
         "No conversation is like that. `hermes sessions stats` tells where conversations were held.".into()
@@ -136,7 +123,7 @@ fn as_json(summary: &SessionSummary) -> Value {
         "actual_cost_usd": session.billing.actual,
         "parent_session_id": session.parent,
         "lineage_root_id": root,
-        "cwd": session.extra.get("cwd"),
+        "cwd": session.cwd(),
     })
 }
 
@@ -176,7 +163,7 @@ impl Row {
             title: one_line(summary.session.title.as_deref().unwrap_or_default()),
             preview: one_line(&summary.preview),
             active: clock.ago(summary.last_active),
-            source: cut(&one_line(&summary.session.source), 12),
+            source: one_line(&summary.session.source),
             messages: summary.session.message_count.to_string(),
             id,
         }
@@ -186,7 +173,7 @@ impl Row {
     fn what(&self, room: usize, paper: Paper) -> String {
         let filled = |text: &str, drawn: String| format!("{drawn}{}", " ".repeat(room.saturating_sub(cells(text))));
         let (title, preview) = match (self.title.is_empty(), self.preview.is_empty()) {
-            (true, true) => ("", "(nothing said)"),
+            (true, true) => ("", super::NOTHING_SAID),
             (true, false) => ("", self.preview.as_str()),
             (false, _) => (self.title.as_str(), self.preview.as_str()),
         };
@@ -223,6 +210,7 @@ fn draw(rows: &[Row], paper: Paper) -> String {
     let widest = |of: fn(&Row) -> usize| rows.iter().chain([&head]).map(of).max().unwrap_or(0);
     let (active, id) = (widest(|row| cells(&row.active)), widest(|row| cells(&row.id)));
     let (source, messages) = (widest(|row| cells(&row.source)), widest(|row| cells(&row.messages)));
+    let source = if paper.is_terminal() { source.min(WIDEST_SOURCE) } else { source };
     let what = widest(Row::what_cells);
     let room = |others: &[usize]| {
         let taken: usize = others.iter().map(|width| width + GAP.len()).sum();
@@ -239,7 +227,7 @@ fn draw(rows: &[Row], paper: Paper) -> String {
     let line = |row: &Row, cell: &dyn Fn(&str) -> String, first: String| {
         let mut parts = vec![first, cell(&padded(&row.active, active))];
         if with_source {
-            parts.push(cell(&padded(&row.source, source)));
+            parts.push(cell(&padded(&cut(&row.source, source), source)));
         }
         if with_messages {
             let missing = messages.saturating_sub(cells(&row.messages));

@@ -4,13 +4,13 @@
 //! agree. A conversation that has not ended never goes; when one matches, that is said.
 
 use super::change::agreed;
-use super::paper::{cut, one_line};
+use super::paper::{Paper, cut, one_line};
 use super::{Console, Desk, Exit, Trouble, count};
 use crate::commands::table;
 use clap::Args;
 use hermes_core::store::StoreError;
 use hermes_types::{ListOrder, Moment, Pruned, SessionFilter, SessionId, SessionSummary};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 const USUAL_AGE: &str = "90d";
 const PAGE: usize = 1000;
@@ -47,6 +47,9 @@ pub struct PruneArgs {
     /// With at most this many messages
     #[arg(long, value_name = "N")]
     pub max_messages: Option<u64>,
+    /// Also what never ended, when nothing was said in it for a day
+    #[arg(long)]
+    pub include_abandoned: bool,
     /// List what would be deleted, and delete nothing
     #[arg(long)]
     pub dry_run: bool,
@@ -57,14 +60,24 @@ pub struct PruneArgs {
 
 pub(super) async fn run(args: PruneArgs, desk: &Desk<'_>, console: &mut Console<'_>) -> Result<Exit, Trouble> {
     let filter = filter(&args, desk)?;
-    let matching = matching(&filter, desk).await?;
+    let mut matching = matching(&filter, desk).await?;
     let going = desk.store.prune(filter.clone(), true).await?;
-    let live = matching.values().filter(|seen| seen.live).count() as u64;
+    let goes: HashSet<&SessionId> = going.sessions.iter().collect();
+    let live = matching.iter().filter(|(id, seen)| seen.live && !goes.contains(id)).count() as u64;
+    // A conversation goes as a whole, also with parts that are not like that by themselves.
+    for id in goes {
+        if !matching.contains_key(id)
+            && let Some(session) = desk.store.session(id).await?
+        {
+            let (last_active, preview, root) = (session.started_at, String::new(), None);
+            matching.insert(id.clone(), SessionSummary { session, preview, last_active, root }.into());
+        }
+    }
     if live > 0 {
         let them = if live == 1 {
-            "session like that has not ended and stays"
+            "conversation like that has not ended and stays"
         } else {
-            "sessions like that have not ended and stay"
+            "conversations like that have not ended and stay"
         };
         writeln!(console.err, "{} {them}.", table::grouped(live))?;
     }
@@ -73,36 +86,60 @@ pub(super) async fn run(args: PruneArgs, desk: &Desk<'_>, console: &mut Console<
         return Ok(Exit::Done);
     }
     if args.dry_run {
-        write_going(console.out, &going.sessions, &matching, desk)?;
+        write_going(desk.paper.width, console.out, &going.sessions, &matching, desk)?;
         writeln!(console.err, "{}{} would be deleted; nothing was.", amount(&going), bounds(&filter, desk))?;
         return Ok(Exit::Done);
     }
     if !args.yes {
         let listed = going.sessions.get(..LISTED).unwrap_or(&going.sessions);
-        write_going(console.err, listed, &matching, desk)?;
+        write_going(Paper::of_errors().width, console.err, listed, &matching, desk)?;
         let hidden = going.sessions.len() - listed.len();
         if hidden > 0 {
             writeln!(console.err, "  … and {} more; --dry-run lists all", table::grouped(hidden as u64))?;
         }
         agreed(&format!("Delete {} for good?", amount(&going))).await?;
+        let now = desk.store.prune(filter.clone(), true).await?;
+        unlisted(&going, &now)?;
     }
     let gone = desk.store.prune(filter, false).await?;
     writeln!(console.out, "Deleted {}.", amount(&gone))?;
     Ok(Exit::Done)
 }
 
+/// Nobody agreed to what was not there to be seen.
+fn unlisted(listed: &Pruned, now: &Pruned) -> Result<(), Trouble> {
+    let listed: HashSet<&SessionId> = listed.sessions.iter().collect();
+    let others: Vec<String> =
+        now.sessions.iter().filter(|id| !listed.contains(id)).map(|id| one_line(id.as_str())).collect();
+    if others.is_empty() {
+        return Ok(());
+    }
+    Err(Trouble::Refused(format!(
+        "Nothing was deleted: meanwhile {} ended and would go, too. Look at the new list and answer again.",
+        others.join(", ")
+    )))
+}
+
 fn filter(args: &PruneArgs, desk: &Desk<'_>) -> Result<SessionFilter, Trouble> {
     let usual = args.after.is_none().then_some(USUAL_AGE);
     let before = args.older_than.as_deref().or(args.before.as_deref()).or(usual);
+    let started_before = desk.time(before)?;
+    if let Some(ahead) = started_before.filter(|before| args.older_than.is_some() && desk.clock.is_ahead(*before)) {
+        return Err(Trouble::Usage(format!(
+            "--older-than {} lies ahead: nothing is that old. Everything is `--before now`",
+            desk.clock.stamp(ahead)
+        )));
+    }
     let filter = SessionFilter {
         sources: args.source.clone(),
-        started_before: desk.time(before)?,
+        started_before,
         started_after: desk.time(args.after.as_deref())?,
         title: args.title.clone(),
         model: args.model.clone(),
         end_reason: args.end_reason.clone(),
         min_messages: args.min_messages,
         max_messages: args.max_messages,
+        abandoned_too: args.include_abandoned,
         ..SessionFilter::default()
     };
     match (filter.started_after, filter.started_before) {
@@ -129,7 +166,7 @@ impl From<SessionSummary> for Seen {
         let session = summary.session;
         let what = session.title.map_or(summary.preview, |title| format!("\"{title}\""));
         Self {
-            what: if what.is_empty() { "(nothing said)".into() } else { cut(&one_line(&what), WHAT_CELLS) },
+            what: if what.is_empty() { super::NOTHING_SAID.into() } else { cut(&one_line(&what), WHAT_CELLS) },
             source: one_line(&session.source),
             messages: session.message_count,
             began: session.started_at,
@@ -154,6 +191,7 @@ async fn matching(filter: &SessionFilter, desk: &Desk<'_>) -> Result<HashMap<Ses
 }
 
 fn write_going(
+    width: Option<usize>,
     out: &mut dyn std::io::Write,
     ids: &[SessionId],
     matching: &HashMap<SessionId, Seen>,
@@ -171,7 +209,7 @@ fn write_going(
         None => [one_line(id.as_str()), String::new(), String::new(), String::new(), String::new()],
     };
     let rows: Vec<[String; 5]> = ids.iter().map(row).collect();
-    table::write(out, &rows)
+    table::write_within(width, out, &rows)
 }
 
 fn amount(pruned: &Pruned) -> String {
@@ -187,5 +225,18 @@ fn bounds(filter: &SessionFilter, desk: &Desk<'_>) -> String {
         (None, None) => String::new(),
         (Some(one), None) | (None, Some(one)) => format!(" that began{one}"),
         (Some(after), Some(before)) => format!(" that began{after} and{before}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_ended_while_the_question_was_open_stops_everything() {
+        let of = |ids: &[&str]| Pruned { sessions: ids.iter().map(|id| SessionId::new(*id)).collect(), messages: 0 };
+        assert!(unlisted(&of(&["a", "b"]), &of(&["b"])).is_ok());
+        let refused = unlisted(&of(&["a"]), &of(&["a", "b", "c"])).expect_err("more than was agreed to");
+        assert!(refused.to_string().starts_with("Nothing was deleted: meanwhile b, c ended"), "{refused}");
     }
 }

@@ -8,10 +8,12 @@ use super::when::Clock;
 use super::{Console, Desk, Exit, Trouble};
 use crate::output::wrap;
 use clap::{Args, ValueEnum};
+use hermes_store::Query;
 use hermes_types::{Found, Hit, Manner, Role, SearchOrder, SearchQuery, SessionId};
 
 /// What `--json` prints where nothing was ever said.
-pub(super) const NOTHING: &str = r#"{"hits": [], "manner": "words", "considered": 0, "more": false}"#;
+pub(super) const NOTHING: &str =
+    r#"{"hits": [], "manner": "words", "considered": 0, "more": false, "unseen": false, "has_next": false}"#;
 /// How the store marks a match.
 const OPEN: &str = ">>>";
 const CLOSE: &str = "<<<";
@@ -20,7 +22,7 @@ const CONTEXT_CELLS: usize = 100;
 
 #[derive(Debug, Args)]
 pub struct SearchArgs {
-    /// Words that must all be there; "a phrase", OR, NOT and prefix* work too
+    /// Words that must all be there; "several words" are a phrase; OR, NOT and prefix* work too
     #[arg(required = true, value_name = "QUERY")]
     pub query: Vec<String>,
     /// Only conversations held here (repeatable)
@@ -45,7 +47,7 @@ pub struct SearchArgs {
     #[arg(long, value_enum, default_value_t = Order::Best)]
     pub sort: Order,
     /// At most this many hits
-    #[arg(long, value_name = "N", default_value_t = 20)]
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = super::at_least_one)]
     pub limit: usize,
     /// Leave out the first N hits
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -72,23 +74,19 @@ pub enum Order {
 }
 
 pub(super) async fn run(args: SearchArgs, desk: &Desk<'_>, console: &mut Console<'_>) -> Result<Exit, Trouble> {
-    let mut query = query(&args, desk).await?;
+    let found = desk.store.search(query(&args, desk).await?).await?;
     if args.json {
-        return desk.print_json(&desk.store.search(query).await?, console);
+        return desk.print_json(&found, console);
     }
-    // One more than is shown tells whether there are more.
-    query.limit = query.limit.saturating_add(1);
-    let mut found = desk.store.search(query).await?;
-    let rest = found.hits.len() > args.limit;
-    found.hits.truncate(args.limit);
     write!(console.out, "{}", draw(&found.hits, desk.paper, &desk.clock))?;
-    for remark in remarks(&args, &found, rest) {
+    for remark in remarks(&args, &found) {
         writeln!(console.err, "{remark}")?;
     }
     Ok(Exit::Done)
 }
 
 async fn query(args: &SearchArgs, desk: &Desk<'_>) -> Result<SearchQuery, Trouble> {
+    let words = words(&args.query)?;
     let session = match &args.session {
         Some(name) => Some(desk.find(name).await?),
         None => None,
@@ -113,14 +111,29 @@ async fn query(args: &SearchArgs, desk: &Desk<'_>) -> Result<SearchQuery, Troubl
         },
         limit: args.limit,
         offset: args.offset,
-        ..SearchQuery::new(args.query.join(" "))
+        ..SearchQuery::new(words)
     })
 }
 
-/// What has to be known about the hits besides them; `rest` when others follow.
-fn remarks(args: &SearchArgs, found: &Found, rest: bool) -> Vec<String> {
+/// What was typed, as one query. The shell takes quotes away: an argument of several words is the phrase it was, unless
+/// it is a query of its own, with operators or quotes in it.
+pub(super) fn words(typed: &[String]) -> Result<String, Trouble> {
+    let is_operator = |word: &str| matches!(word, "AND" | "OR" | "NOT");
+    let quoted = |argument: &String| {
+        let argument = argument.trim();
+        let phrase = argument.contains(char::is_whitespace) && !argument.contains(['"', '*']);
+        let phrase = phrase && !argument.split_whitespace().any(is_operator);
+        if phrase { format!("\"{argument}\"") } else { argument.to_owned() }
+    };
+    let query = typed.iter().map(quoted).collect::<Vec<_>>().join(" ");
+    Query::parse(&query).map_err(|reason| Trouble::Usage(format!("{reason}.")))?;
+    Ok(query)
+}
+
+/// What has to be known about the hits besides them.
+fn remarks(args: &SearchArgs, found: &Found) -> Vec<String> {
     let mut remarks = Vec::new();
-    if found.hits.is_empty() && !rest {
+    if found.hits.is_empty() {
         let words = one_line(&args.query.join(" "));
         remarks.push(match args.offset {
             0 => format!("Nothing was found for: {words}"),
@@ -135,7 +148,11 @@ fn remarks(args: &SearchArgs, found: &Found, rest: bool) -> Vec<String> {
             "The words are common: only the newest {ranked} matches were ranked. More words, --since and --until look further back."
         ));
     }
-    if rest {
+    if found.unseen {
+        remarks
+            .push("Not everything is indexed yet: some messages were not looked through. Search again later.".into());
+    }
+    if found.has_next && !found.hits.is_empty() {
         let next = args.offset.saturating_add(args.limit);
         remarks.push(format!("`--offset {next}` shows what follows."));
     }
@@ -181,12 +198,13 @@ fn drawn_hit(hit: &Hit, paper: Paper, clock: &Clock) -> Vec<String> {
         (role, _) => word(role).to_owned(),
     };
     let (before, after): (Vec<_>, Vec<_>) = hit.context.iter().partition(|neighbour| neighbour.id < hit.id);
-    let room = paper.width.unwrap_or(CONTEXT_CELLS).saturating_sub(4);
+    let room = paper.width.map_or(usize::MAX, |width| width.saturating_sub(4));
     let context = |neighbours: Vec<&hermes_types::Neighbour>| -> Vec<String> {
         let told = neighbours.iter().map(|neighbour| (neighbour.role, one_line(&neighbour.content)));
         let told = told.filter(|(_, text)| !text.is_empty());
         told.map(|(role, text)| {
-            let line = cut(&format!("{}: {text}", word(role)), room.min(CONTEXT_CELLS));
+            let line = format!("{}: {text}", word(role));
+            let line = if paper.is_terminal() { cut(&line, room.min(CONTEXT_CELLS)) } else { line };
             format!("    {}", paper.ink(Ink::Dim, &line))
         })
         .collect()
@@ -278,6 +296,28 @@ Animals  2025-10-09  cli  s1
         assert_eq!(plain, expected);
         let inked = draw(&hits, Paper { width: Some(80), colour: true }, &clock);
         assert!(inked.contains("the \u{1b}[1;33mquokka\u{1b}[0m eats leaves"), "{inked:?}");
+    }
+
+    #[test]
+    fn an_argument_of_several_words_is_a_phrase_and_nothing_to_look_for_is_a_mistake() {
+        let told = |typed: &[&str]| {
+            let typed: Vec<String> = typed.iter().map(|word| (*word).to_owned()).collect();
+            words(&typed).map_err(|trouble| trouble.exit())
+        };
+        let table: [(&[&str], Option<&str>); 9] = [
+            (&["deploy", "exact phrase", "NOT", "draft"], Some("deploy \"exact phrase\" NOT draft")),
+            (&["docker NOT compose"], Some("docker NOT compose")),
+            (&["\"as typed\" x"], Some("\"as typed\" x")),
+            (&["deploy* fast"], Some("deploy* fast")),
+            (&[""], None),
+            (&["  ", "((("], None),
+            (&["NOT", "draft"], None),
+            (&["OR", "NOT", "draft"], None),
+            (&["AND"], None),
+        ];
+        for (typed, query) in table {
+            assert_eq!(told(typed), query.map(str::to_owned).ok_or(Exit::Usage), "{typed:?}");
+        }
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! `hermes sessions show`: a conversation as it was held.
 //!
-//! Words of people and models are shown whole up to a generous cap; tool calls are one line, their results a few. `--raw`
-//! cuts nothing. What was summarised away or taken back is shown with `--all`, and marked.
+//! On a terminal words of people and models are shown whole up to a generous cap; tool calls are one line, their results a
+//! few; `--raw` cuts nothing. In a file or a pipe nothing is cut at all. What was summarised away or taken back is shown
+//! with `--all`, and marked.
 
 use super::export::record;
 use super::paper::{Ink, Paper, cut, one_line, shown};
@@ -12,7 +13,7 @@ use crate::output::wrap;
 use clap::Args;
 use hermes_core::store::StoreError;
 use hermes_types::{
-    Assistant, Content, Kinship, Message, Object, Part, PartView, Relative, RowState, Session, StoredMessage,
+    Assistant, Content, Kinship, Message, Object, Part, PartView, Relative, RowState, Session, StoredMessage, Usd,
 };
 use serde_json::Value;
 
@@ -21,8 +22,8 @@ const THOUGHT_LINES: usize = 6;
 /// More than anybody reads at once; far below what fills a terminal's memory.
 const SPOKEN_LINES: usize = 300;
 const SPOKEN_CHARS: usize = 20_000;
-/// Where nobody counts cells, a line of a tool's output still has an end.
-const LONGEST_LINE: usize = 200;
+/// The last digit amounts of money are told with: $0.0001.
+const SMALLEST_TOLD: Usd = Usd::from_pico(100_000_000);
 /// Where the values of the head begin.
 const FACT_INDENT: usize = 12;
 
@@ -30,7 +31,7 @@ const FACT_INDENT: usize = 12;
 pub struct ShowArgs {
     /// Id, the beginning of an id, or title
     pub name: String,
-    /// Cut nothing; into a file or a pipe, byte for byte
+    /// Cut nothing on a terminal; into a file or a pipe, byte for byte with control characters
     #[arg(long, conflicts_with = "json")]
     pub raw: bool,
     /// Also messages that were summarised away or taken back
@@ -57,7 +58,7 @@ pub(super) async fn run(args: ShowArgs, desk: &Desk<'_>, console: &mut Console<'
     let family = desk.store.lineage(&id).await?;
     let page = Page { paper: desk.paper, clock: &desk.clock, raw: args.raw };
     write!(console.out, "{}", page.head(&session, &family))?;
-    if messages.is_empty() {
+    if messages.is_empty() && earlier == 0 {
         writeln!(console.out, "\nNothing was said.")?;
     }
     if earlier > 0 {
@@ -79,6 +80,11 @@ struct Page<'a> {
 }
 
 impl Page<'_> {
+    /// Cells per line, where long things are cut to be read at a glance.
+    fn glance(&self) -> Option<usize> {
+        self.paper.width.filter(|_| !self.raw)
+    }
+
     fn dim(&self, text: &str) -> String {
         self.paper.ink(Ink::Dim, text)
     }
@@ -146,11 +152,9 @@ impl Page<'_> {
         out.push_str(&said.content.as_ref().map(|content| self.spoken(content)).unwrap_or_default());
         for call in &said.tool_calls {
             let arguments = call.function.arguments.as_str();
-            let line = if self.raw {
-                format!("→ {} {}", self.fit(&call.function.name), self.fit(arguments))
-            } else {
-                let line = format!("→ {} {}", one_line(&call.function.name), one_line(arguments));
-                cut(&line, self.paper.width.unwrap_or(LONGEST_LINE))
+            let line = match self.glance() {
+                None => format!("→ {} {}", self.fit(&call.function.name), self.fit(arguments)),
+                Some(width) => cut(&format!("→ {} {}", one_line(&call.function.name), one_line(arguments)), width),
             };
             out.push_str(&line);
             out.push('\n');
@@ -165,7 +169,10 @@ impl Page<'_> {
             return String::new();
         }
         let whole = text.trim_end_matches('\n');
-        let (kept, missing) = if self.raw { (whole.to_owned(), None) } else { beginning(whole) };
+        let (kept, missing) = match self.glance() {
+            None => (whole.to_owned(), None),
+            Some(_) => beginning(whole),
+        };
         let mut kept = match self.paper.width {
             Some(width) => wrap::fill(&kept, width),
             None => kept,
@@ -181,11 +188,11 @@ impl Page<'_> {
     fn clipped(&self, text: &str, most: usize, mark: &str, ink: Ink) -> String {
         let text = self.fit(text);
         let text = text.trim_end();
-        let most = if self.raw { usize::MAX } else { most };
-        let room = self.paper.width.unwrap_or(LONGEST_LINE).saturating_sub(mark.chars().count());
+        let room = self.glance().map(|width| width.saturating_sub(mark.chars().count()));
+        let most = room.map_or(usize::MAX, |_| most);
         let mut out = String::new();
         for line in text.lines().take(most) {
-            let line = if self.raw { line.to_owned() } else { cut(line, room) };
+            let line = room.map_or_else(|| line.to_owned(), |room| cut(line, room));
             out.push_str(&format!("{}\n", self.paper.ink(ink, &format!("{mark}{line}"))));
         }
         let missing = text.lines().count().saturating_sub(most);
@@ -254,7 +261,7 @@ pub(super) fn facts(session: &Session, clock: &Clock) -> Vec<(&'static str, Stri
     let model = session.model.as_deref().map(|model| format!(", {model}")).unwrap_or_default();
     let provider = session.billing.provider.as_deref().map(|provider| format!(" at {provider}")).unwrap_or_default();
     facts.push(("held", format!("{}{model}{provider}", session.source)));
-    if let Some(folder) = session.extra.get("cwd").and_then(Value::as_str) {
+    if let Some(folder) = session.cwd() {
         facts.push(("in", folder.to_owned()));
     }
     let reason = session.end_reason.as_ref().map(|reason| format!(" ({})", reason.as_str())).unwrap_or_default();
@@ -292,6 +299,10 @@ fn cost(session: &Session) -> Option<String> {
     match (billing.actual, billing.estimated, billing.status.as_deref()) {
         (Some(actual), ..) => Some(actual.to_string()),
         (None, _, Some("included")) => Some("included in a subscription".into()),
+        (None, Some(estimated), _) if estimated.pico() == 0 => Some("nothing (estimated)".into()),
+        (None, Some(estimated), _) if estimated.pico() < SMALLEST_TOLD.pico() => {
+            Some(format!("less than {SMALLEST_TOLD} (estimated)"))
+        }
         (None, Some(estimated), _) => Some(format!("about {estimated} (estimated)")),
         (None, None, _) => None,
     }

@@ -41,6 +41,11 @@ impl Clock {
         Self { now: time.to_zoned(zone) }
     }
 
+    /// Whether a moment is still to come.
+    pub(super) fn is_ahead(&self, moment: Moment) -> bool {
+        moment.seconds() > self.now.timestamp().as_millisecond() as f64 / 1_000.0
+    }
+
     /// The moment somebody means.
     pub(super) fn parse(&self, typed: &str) -> Result<Moment, NoTime> {
         let text = typed.trim();

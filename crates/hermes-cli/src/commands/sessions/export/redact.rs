@@ -1,30 +1,9 @@
 //! A conversation without its secrets, as far as they can be told from other text: values under a name that belongs to a
-//! secret, and words that look like a key. It covers rather too much than too little, and it is no promise: what looks
-//! like prose stays.
+//! secret, whatever they are, and in every text what [`mask::text`] knows. It is no promise: what looks like prose stays.
 
-use crate::settings::key_path::KeyPath;
 use crate::settings::mask;
-use hermes_types::Export;
+use hermes_types::{Export, Object};
 use serde_json::Value;
-
-/// Names of fields whose texts hold a conversation together. They are no secrets, though some look like one.
-const KEPT: &[&str] = &[
-    "id",
-    "session_id",
-    "parent_session_id",
-    "source",
-    "model",
-    "role",
-    "type",
-    "name",
-    "tool_name",
-    "tool_call_id",
-    "call_id",
-    "response_item_id",
-    "finish_reason",
-    "end_reason",
-    "cwd",
-];
 
 /// The session with secrets covered wherever text is. What cannot be looked through is not let through.
 pub(super) fn redacted(export: &Export) -> serde_json::Result<Export> {
@@ -35,43 +14,58 @@ fn covered(value: Value) -> Value {
     match value {
         Value::String(text) => Value::String(covered_text(&text)),
         Value::Array(items) => Value::Array(items.into_iter().map(covered).collect()),
-        Value::Object(fields) => Value::Object(
-            fields
-                .into_iter()
-                .map(|(name, value)| {
-                    let value = covered_field(&name, value);
-                    (name, value)
-                })
-                .collect(),
-        ),
+        Value::Object(fields) => Value::Object(covered_fields(fields)),
         other => other,
     }
 }
 
-fn covered_field(name: &str, value: Value) -> Value {
-    match value {
-        Value::String(text) if KEPT.contains(&name) => Value::String(text),
-        Value::String(text) if !text.is_empty() && mask::is_secret(&KeyPath::of([name])) => {
-            Value::String(mask::secret(&text))
+fn covered_fields(fields: Object) -> Object {
+    // `{"name": "API_KEY", "value": "…"}` says the name beside the value.
+    let says_secret = ["name", "key"]
+        .iter()
+        .any(|field| fields.get(*field).and_then(Value::as_str).is_some_and(mask::is_secret_name));
+    let mut shown = Object::new();
+    for (name, value) in fields {
+        let plain = name.trim();
+        let value = match &value {
+            Value::String(text) if plain == "key" && mask::is_unlike_words(text) => hidden(value),
+            _ if mask::is_secret_name(plain) || (says_secret && plain == "value") => hidden(value),
+            _ => covered(value),
+        };
+        let mut name = mask::text(&name);
+        // Two covered names may look alike; neither value is lost for it.
+        while shown.contains_key(&name) {
+            name.push('\'');
         }
-        other => covered(other),
+        shown.insert(name, value);
+    }
+    shown
+}
+
+/// A value under the name of a secret. Nothing and yes or no hide nothing.
+fn hidden(value: Value) -> Value {
+    match value {
+        Value::Null | Value::Bool(_) => value,
+        Value::String(text) if text.is_empty() || mask::is_masked(&text) => Value::String(text),
+        Value::String(text) => Value::String(mask::secret(&text)),
+        Value::Number(_) => Value::String(mask::secret("")),
+        Value::Array(items) => Value::Array(items.into_iter().map(hidden).collect()),
+        Value::Object(fields) => {
+            Value::Object(fields.into_iter().map(|(name, value)| (mask::text(&name), hidden(value))).collect())
+        }
     }
 }
 
-/// JSON inside a text is looked through field by field, so that it stays JSON; other text line by line.
+/// JSON inside a text is looked through field by field, so that it stays JSON; other text word by word.
 fn covered_text(text: &str) -> String {
-    let inner = Some(text).filter(|text| text.starts_with(['{', '['])).and_then(|text| serde_json::from_str(text).ok());
-    match inner {
-        Some(inner) => {
-            let shown: Value = covered(inner);
+    let is_json = text.trim_start().starts_with(['{', '[']);
+    match is_json.then(|| serde_json::from_str::<Value>(text)) {
+        Some(Ok(inner)) => {
+            let shown = covered(inner.clone());
             // Nothing to cover: the text stays as it was spaced.
-            if serde_json::from_str::<Value>(text).is_ok_and(|before| before == shown) {
-                text.to_owned()
-            } else {
-                shown.to_string()
-            }
+            if inner == shown { text.to_owned() } else { shown.to_string() }
         }
-        None => text.split('\n').map(mask::line).collect::<Vec<_>>().join("\n"),
+        _ => mask::text(text),
     }
 }
 
@@ -85,18 +79,39 @@ mod tests {
         let said = json!({
             "id": "20251009_085320_aa0001_long_enough_to_look_like_a_key",
             "content": "Use this:\nexport OPENAI_API_KEY=sk-abc\nand go on",
-            "function": {"name": "http", "arguments": "{\"url\": \"http://x\", \"api_key\": \"sk-0123456789abcdefgh\", \"n\": 1}"},
-            "result": "{\"output\": \"password: hunter2\\nfine\"}",
+            "function": {
+                "name": "sk-proj-Ab3dEf6hIj9kLm2nOp5q",
+                "arguments": "{\"url\": \"http://x\", \"api_key\": \"sk-0123456789abcdefgh\", \"n\": 1}",
+            },
+            "result": " {\"output\": \"password: hunter2\\nfine\"}",
+            "hash": "commit 0123456789abcdef0123456789abcdef01234567",
             "plain": "{\"b\":  1, \"a\": \"x\"}",
             "codex_reasoning_items": [{"type": "reasoning", "token": "t0p-secret"}],
+            "pin": {"password": 12345678, "secret": ["a", {"b": [7]}], "token": null, "credentials": {"user": "bob"}},
+            "env": [{"name": "API_KEY", "value": "hunter2"}, {"name": "SHELL", "value": "bash"}],
+            "pressed": {"key": "Enter"},
+            "AKIAIOSFODNN7EXAMPLE": 1,
         });
         let shown = json!({
             "id": "20251009_085320_aa0001_long_enough_to_look_like_a_key",
-            "content": "Use this:\nexport OPENAI_API_KEY= «redacted:***»\nand go on",
-            "function": {"name": "http", "arguments": "{\"url\":\"http://x\",\"api_key\":\"«redacted:sk-0…efgh»\",\"n\":1}"},
+            "content": "Use this:\nexport OPENAI_API_KEY=«redacted:***»\nand go on",
+            "function": {
+                "name": "«redacted:sk-p…Op5q»",
+                "arguments": "{\"url\":\"http://x\",\"api_key\":\"«redacted:sk-0…efgh»\",\"n\":1}",
+            },
             "result": "{\"output\":\"password: «redacted:***»\\nfine\"}",
+            "hash": "commit 0123456789abcdef0123456789abcdef01234567",
             "plain": "{\"b\":  1, \"a\": \"x\"}",
             "codex_reasoning_items": [{"type": "reasoning", "token": "«redacted:***»"}],
+            "pin": {
+                "password": "«redacted:***»",
+                "secret": ["«redacted:***»", {"b": ["«redacted:***»"]}],
+                "token": null,
+                "credentials": {"user": "«redacted:***»"},
+            },
+            "env": [{"name": "API_KEY", "value": "«redacted:***»"}, {"name": "SHELL", "value": "bash"}],
+            "pressed": {"key": "Enter"},
+            "«redacted:AKIA…MPLE»": 1,
         });
         assert_eq!(covered(said), shown);
     }

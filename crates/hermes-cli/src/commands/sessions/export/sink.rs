@@ -1,9 +1,9 @@
 //! Where an export goes: a stream, or a file that appears whole or not at all.
 
+use crate::settings::disk::Draft;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
-use tempfile::NamedTempFile;
+use std::path::Path;
 
 pub(super) struct Sink<'a> {
     kind: Kind<'a>,
@@ -14,10 +14,7 @@ enum Kind<'a> {
     /// A pipe or a device that has a name.
     Device(BufWriter<File>),
     /// Readable by its owner only, moved to its place at the end.
-    File {
-        temporary: BufWriter<NamedTempFile>,
-        target: PathBuf,
-    },
+    File(BufWriter<Draft>),
 }
 
 impl<'a> Sink<'a> {
@@ -26,18 +23,10 @@ impl<'a> Sink<'a> {
     }
 
     pub(super) fn file(path: &Path) -> io::Result<Self> {
-        // A link is written through.
-        let target = fs::canonicalize(path).or_else(|_| std::path::absolute(path))?;
-        let kind = match fs::metadata(&target) {
+        let kind = match fs::metadata(path) {
             Ok(there) if there.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
-            Ok(there) if !there.is_file() => {
-                Kind::Device(BufWriter::new(OpenOptions::new().write(true).open(&target)?))
-            }
-            _ => {
-                let folder = target.parent().unwrap_or(Path::new("."));
-                let temporary = tempfile::Builder::new().prefix(".hermes-").tempfile_in(folder)?;
-                Kind::File { temporary: BufWriter::new(temporary), target }
-            }
+            Ok(there) if !there.is_file() => Kind::Device(BufWriter::new(OpenOptions::new().write(true).open(path)?)),
+            _ => Kind::File(BufWriter::new(Draft::of(path)?)),
         };
         Ok(Self { kind })
     }
@@ -47,11 +36,7 @@ impl<'a> Sink<'a> {
         match self.kind {
             Kind::Stream(mut out) => out.flush(),
             Kind::Device(mut out) => out.flush(),
-            Kind::File { temporary, target } => {
-                let temporary = temporary.into_inner().map_err(io::IntoInnerError::into_error)?;
-                temporary.as_file().sync_all()?;
-                temporary.persist(&target).map(drop).map_err(|error| error.error)
-            }
+            Kind::File(draft) => draft.into_inner().map_err(io::IntoInnerError::into_error)?.publish(),
         }
     }
 }
@@ -61,7 +46,7 @@ impl Write for Sink<'_> {
         match &mut self.kind {
             Kind::Stream(out) => out.write(bytes),
             Kind::Device(out) => out.write(bytes),
-            Kind::File { temporary, .. } => temporary.write(bytes),
+            Kind::File(draft) => draft.write(bytes),
         }
     }
 
@@ -69,7 +54,7 @@ impl Write for Sink<'_> {
         match &mut self.kind {
             Kind::Stream(out) => out.flush(),
             Kind::Device(out) => out.flush(),
-            Kind::File { temporary, .. } => temporary.flush(),
+            Kind::File(draft) => draft.flush(),
         }
     }
 }

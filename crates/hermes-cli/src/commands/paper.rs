@@ -41,6 +41,15 @@ impl Paper {
         }
     }
 
+    /// The same for standard error.
+    pub(super) fn of_errors() -> Self {
+        let terminal = Terminal::of_process();
+        Self {
+            width: terminal.err.is_terminal().then(terminal::width),
+            colour: terminal.colour && terminal.err == Attached::Terminal,
+        }
+    }
+
     pub(super) fn is_terminal(self) -> bool {
         self.width.is_some()
     }
@@ -54,11 +63,6 @@ impl Paper {
             Ink::Model => "1;32",
         };
         if self.colour && !text.is_empty() { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
-    }
-
-    /// A line, cut where the paper ends.
-    pub(super) fn fitted(self, text: &str) -> String {
-        self.width.map_or_else(|| text.to_owned(), |width| cut(text, width))
     }
 }
 
