@@ -112,6 +112,8 @@ async fn what_the_python_program_left_is_listed_and_read() {
     story.run(&["show", ""], 2).await;
     story.run(&["show", "Idea", "--last", "0"], 0).await;
     story.run(&["--limit", "1"], 0).await;
+    story.run(&["-p", "default", "list", "--limit", "1"], 0).await;
+    story.run(&["--json", "show", "Idea"], 2).await;
     story.run(&["show", "多语言 ทดสอบ mixed"], 0).await;
     story.run(&["lineage", "Long refactor"], 0).await;
     story.run(&["lineage", "20251009_103000_ff0001"], 0).await;

@@ -36,7 +36,7 @@ Examples:
 A time is how long ago (5h, 2d, 1w, or a number of days) or a date (2026-07-05, \"2026-07-05 14:30\").";
 
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
+#[command(after_help = EXAMPLES)]
 pub struct SessionsArgs {
     #[command(subcommand)]
     pub command: Option<SessionsCommand>,
@@ -95,6 +95,12 @@ pub async fn run(args: SessionsArgs, profile: Option<&str>, console: &mut Consol
 }
 
 async fn in_home(args: SessionsArgs, home: &Home, console: &mut Console<'_>) -> Result<Exit, Trouble> {
+    // Only what stands alone may have the options of the list; `-p` may stand anywhere.
+    if args.command.is_some() && !args.list.is_plain() {
+        return Err(Trouble::Usage(
+            "options go behind the command they are for: `hermes sessions show NAME --json`.".into(),
+        ));
+    }
     let command = match args.command {
         Some(SessionsCommand::Recover(args)) => return recover::run(args, home, console).await,
         Some(SessionsCommand::Whole(command)) => command,

@@ -19,6 +19,7 @@ const SHORT_IDS: [usize; 2] = [13, 15];
 const LEAST_WHAT: usize = 20;
 /// On a terminal a source gives way to what was said.
 const WIDEST_SOURCE: usize = 12;
+const USUAL_LIMIT: usize = 20;
 const GAP: &str = "  ";
 
 #[derive(Debug, Args)]
@@ -30,7 +31,7 @@ pub struct ListArgs {
     #[arg(long, value_name = "SOURCE")]
     pub exclude_source: Vec<String>,
     /// At most this many
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = super::at_least_one)]
+    #[arg(long, value_name = "N", default_value_t = USUAL_LIMIT, value_parser = super::at_least_one)]
     pub limit: usize,
     /// Only those held in this folder or below it
     #[arg(long, value_name = "DIR")]
@@ -44,6 +45,20 @@ pub struct ListArgs {
     /// One JSON array instead of a table
     #[arg(long)]
     pub json: bool,
+}
+
+impl ListArgs {
+    /// No option was typed, or what holds anyway.
+    pub(super) fn is_plain(&self) -> bool {
+        let Self { source, exclude_source, limit, workspace, all, sort, json } = self;
+        source.is_empty()
+            && exclude_source.is_empty()
+            && workspace.is_none()
+            && !all
+            && !json
+            && *limit == USUAL_LIMIT
+            && *sort == Order::default()
+    }
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]

@@ -321,6 +321,36 @@ Animals  2025-10-09  cli  s1
     }
 
     #[test]
+    fn what_is_missing_from_the_hits_is_said_and_why() {
+        let args = SearchArgs {
+            query: vec!["quokka".into()],
+            source: Vec::new(),
+            exclude_source: Vec::new(),
+            role: Vec::new(),
+            since: None,
+            until: None,
+            session: None,
+            sort: Order::Best,
+            limit: 1,
+            offset: 4,
+            json: false,
+        };
+        let whole = Found { hits: vec![hit(5, "s1", None, "x")], considered: 1, ..Found::default() };
+        let common = "The words are common: only the newest 1 matches were ranked. More words, --since and --until look further back.";
+        let unseen = "Not everything is indexed yet: some messages were not looked through. Search again later.";
+        let table: [(Found, &[&str]); 5] = [
+            (whole.clone(), &[]),
+            (Found { more: true, ..whole.clone() }, &[common]),
+            (Found { unseen: true, ..whole.clone() }, &[unseen]),
+            (Found { has_next: true, ..whole }, &["`--offset 5` shows what follows."]),
+            (Found { unseen: true, ..Found::default() }, &["There are no more than 4 hits for: quokka", unseen]),
+        ];
+        for (found, said) in table {
+            assert_eq!(remarks(&args, &found), said);
+        }
+    }
+
+    #[test]
     fn marks_that_were_said_are_left_alone() {
         let paper = Paper { width: None, colour: true };
         assert_eq!(highlighted(">>> print(1)", paper), ">>> print(1)");

@@ -13,7 +13,8 @@ use crate::output::wrap;
 use clap::Args;
 use hermes_core::store::StoreError;
 use hermes_types::{
-    Assistant, Content, Kinship, Message, Object, Part, PartView, Relative, RowState, Session, StoredMessage, Usd,
+    Assistant, Billing, Content, Kinship, Message, Object, Part, PartView, Relative, RowState, Session, StoredMessage,
+    Usd,
 };
 use serde_json::Value;
 
@@ -274,7 +275,7 @@ pub(super) fn facts(session: &Session, clock: &Clock) -> Vec<(&'static str, Stri
     };
     facts.push(("said", format!("{}{calls}", count(session.message_count, "message"))));
     facts.extend(tokens(session).map(|tokens| ("tokens", tokens)));
-    facts.extend(cost(session).map(|cost| ("cost", cost)));
+    facts.extend(cost(&session.billing).map(|cost| ("cost", cost)));
     facts
 }
 
@@ -294,8 +295,7 @@ fn tokens(session: &Session) -> Option<String> {
     Some(format!("{} in, {} out{reasoning}{cache}", grouped(usage.input), grouped(usage.output)))
 }
 
-fn cost(session: &Session) -> Option<String> {
-    let billing = &session.billing;
+fn cost(billing: &Billing) -> Option<String> {
     match (billing.actual, billing.estimated, billing.status.as_deref()) {
         (Some(actual), ..) => Some(actual.to_string()),
         (None, _, Some("included")) => Some("included in a subscription".into()),
@@ -331,4 +331,17 @@ fn kin(session: &Session, family: &[Relative]) -> Vec<(&'static str, String)> {
         Kinship::Delegate => ("sub-agent", told(child)),
     });
     from.into_iter().chain(to).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_amounts_are_not_told_as_nothing() {
+        let told = |pico| cost(&Billing { estimated: Some(Usd::from_pico(pico)), ..Billing::default() });
+        let amounts = [0, 1, 100_000_000, 250_000_000_000].map(|pico| told(pico).expect("a cost"));
+        let words = ["nothing", "less than $0.0001", "about $0.0001", "about $0.25"];
+        assert_eq!(amounts, words.map(|word| format!("{word} (estimated)")));
+    }
 }
