@@ -24,9 +24,9 @@ const TEXTS: [&[u8]; 5] = [
     b"\0\x1b[31m\r\n\t>>> <<< ...",
 ];
 
-/// What is left of a snippet without marks, cuts and spaces.
+/// What is left of a snippet without spaces and whatever marks and cuts are made of: the message may have such signs, too.
 fn bare(text: &str) -> String {
-    text.replace(">>>", "").replace("<<<", "").replace("...", "").chars().filter(|found| is_shown(*found)).collect()
+    text.chars().filter(|found| is_shown(*found) && !matches!(found, '>' | '<' | '.')).collect()
 }
 
 fn is_shown(character: char) -> bool {
