@@ -15,6 +15,7 @@ use crate::search::grams;
 use crate::store::SqliteStore;
 use hermes_core::store::StoreError;
 use rusqlite::Connection;
+use rusqlite::ffi::SQLITE_BUSY;
 use std::path::Path;
 
 /// The indexes that hold words of messages, ours and the other program's.
@@ -124,8 +125,16 @@ fn vacuum(path: &Path) -> DbResult<()> {
     let patience = Patience::default();
     let db = Db::open(path, Access::Write, &patience)?;
     patience.with(|| Ok(db.connection.execute_batch("VACUUM")?))?;
-    db.connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)")?;
-    Ok(())
+    // The file is small only when its log is in it. Somebody who reads or moves the log at this moment is waited for.
+    let emptied = patience.with(|| {
+        let busy: bool = db.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
+        if busy {
+            Err(rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(SQLITE_BUSY), None).into())
+        } else {
+            Ok(())
+        }
+    });
+    emptied.or_else(|error| if error.is_busy() { Ok(()) } else { Err(error) })
 }
 
 /// The file with its log.

@@ -202,7 +202,8 @@ fn foreign_cells(row: &Row<'_>) -> DbResult<Object> {
     let mut cells = Object::new();
     for (place, name) in row.as_ref().column_names().enumerate().skip(KNOWN) {
         let value = match row.get_ref(place)? {
-            ValueRef::Null => continue,
+            // Nothing, and the nought that a new column puts everywhere, say nothing about a message.
+            ValueRef::Null | ValueRef::Integer(0) => continue,
             ValueRef::Integer(number) => number.into(),
             ValueRef::Real(number) => number.into(),
             ValueRef::Text(_) | ValueRef::Blob(_) => text_at(row, place)?.into(),
