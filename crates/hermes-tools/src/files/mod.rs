@@ -1,0 +1,1 @@
+//! Files: reading, writing, patching and searching, as plain functions over paths that were checked.
