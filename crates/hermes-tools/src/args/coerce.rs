@@ -1,0 +1,200 @@
+//! Arguments in the types that a tool declares.
+//!
+//! Models write `"5"` for 5 and `"[1]"` for `[1]`. What says the same in the declared type is turned into it; everything
+//! else stays as it was given, for the tool to refuse. Nothing is rounded, cut or invented, and coercing twice is the
+//! same as coercing once.
+
+use hermes_types::Object;
+use serde_json::{Number, Value};
+
+/// Integers up to here are exact as floating-point numbers.
+const EXACT: f64 = 9_007_199_254_740_992.0;
+
+/// Arguments after coercion.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Coerced {
+    pub arguments: Object,
+    /// What looks like a mistake of the caller, in sentences.
+    pub warnings: Vec<String>,
+}
+
+/// Coerces the arguments of a call by the `properties` of a parameter schema. What is no object has no arguments.
+pub fn coerce(arguments: Value, parameters: &Value) -> Coerced {
+    let mut warnings = Vec::new();
+    let Value::Object(mut arguments) = arguments else { return Coerced { arguments: Object::new(), warnings } };
+    for (name, value) in &mut arguments {
+        if let Some(schema) = property(parameters, name) {
+            let given = value.take();
+            let broken = given.as_str().is_some_and(|text| text.trim_start().starts_with('['));
+            *value = nested(top(given, schema), schema);
+            if broken
+                && matches!(value, Value::Array(items) if matches!(items.as_slice(), [Value::String(text)] if text.trim_start().starts_with('[')))
+            {
+                warnings.push(format!(
+                    "{name} looks like a JSON array that cannot be read; it was taken as a list of one text."
+                ));
+            }
+        }
+    }
+    Coerced { arguments, warnings }
+}
+
+fn property<'s>(schema: &'s Value, name: &str) -> Option<&'s Value> {
+    schema.get("properties")?.get(name)
+}
+
+/// The kinds of value that a schema can ask for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    String,
+    Integer,
+    Number,
+    Boolean,
+    Array,
+    Object,
+    Null,
+}
+
+impl Kind {
+    fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "string" => Self::String,
+            "integer" => Self::Integer,
+            "number" => Self::Number,
+            "boolean" => Self::Boolean,
+            "array" => Self::Array,
+            "object" => Self::Object,
+            "null" => Self::Null,
+            _ => return None,
+        })
+    }
+}
+
+/// What a schema accepts, in its order. Branches of `anyOf` and `oneOf` count like a list of types.
+fn kinds(schema: &Value) -> Vec<Kind> {
+    let mut kinds: Vec<Kind> = match schema.get("type") {
+        Some(Value::String(name)) => Kind::named(name).into_iter().collect(),
+        Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).filter_map(Kind::named).collect(),
+        _ => Vec::new(),
+    };
+    if kinds.is_empty() {
+        let branches = ["anyOf", "oneOf"].into_iter().filter_map(|key| schema.get(key)?.as_array()).flatten();
+        let named = |branch: &Value| Kind::named(branch.get("type")?.as_str()?);
+        kinds = branches.filter_map(named).collect();
+    }
+    if schema.get("nullable") == Some(&Value::Bool(true)) && !kinds.is_empty() {
+        kinds.push(Kind::Null);
+    }
+    kinds
+}
+
+/// A value of an argument itself.
+fn top(value: Value, schema: &Value) -> Value {
+    let kinds = kinds(schema);
+    if schema.get("enum").and_then(Value::as_array).is_some_and(|allowed| allowed.contains(&value)) {
+        return value;
+    }
+    match &value {
+        Value::String(text) => {
+            if kinds.contains(&Kind::Null) && text.trim().eq_ignore_ascii_case("null") {
+                return Value::Null;
+            }
+            // The order of a list is the author's preference: behind "string", a text is already right.
+            let tried = kinds.iter().take_while(|kind| **kind != Kind::String);
+            if let Some(read) = tried.filter_map(|kind| read(text, *kind)).next() {
+                return read;
+            }
+            if kinds.contains(&Kind::Array) && !kinds.contains(&Kind::String) { one(value) } else { value }
+        }
+        Value::Null | Value::Array(_) => value,
+        Value::Bool(_) | Value::Number(_) | Value::Object(_) => {
+            if kinds.contains(&Kind::Array) && !kinds.iter().any(|kind| is_of(&value, *kind)) {
+                one(value)
+            } else {
+                value
+            }
+        }
+    }
+}
+
+fn one(value: Value) -> Value {
+    Value::Array(vec![value])
+}
+
+fn is_of(value: &Value, kind: Kind) -> bool {
+    match value {
+        Value::Null => kind == Kind::Null,
+        Value::Bool(_) => kind == Kind::Boolean,
+        Value::Number(_) => matches!(kind, Kind::Integer | Kind::Number),
+        Value::String(_) => kind == Kind::String,
+        Value::Array(_) => kind == Kind::Array,
+        Value::Object(_) => kind == Kind::Object,
+    }
+}
+
+/// What a text says in another type, when it says exactly that.
+fn read(text: &str, kind: Kind) -> Option<Value> {
+    match kind {
+        Kind::Integer => number(text).filter(|number| !number.is_f64()).map(Value::Number),
+        Kind::Number => number(text).map(Value::Number),
+        Kind::Boolean if text.trim().eq_ignore_ascii_case("true") => Some(Value::Bool(true)),
+        Kind::Boolean if text.trim().eq_ignore_ascii_case("false") => Some(Value::Bool(false)),
+        Kind::Array => serde_json::from_str(text).ok().filter(Value::is_array),
+        Kind::Object => serde_json::from_str(text).ok().filter(Value::is_object),
+        Kind::Boolean | Kind::String | Kind::Null => None,
+    }
+}
+
+/// A number as an integer when it has no fraction. Digits that would be lost make it no number at all.
+fn number(text: &str) -> Option<Number> {
+    let text = text.trim();
+    let plain = text.strip_prefix('+').unwrap_or(text);
+    if let Ok(number) = plain.parse::<i64>() {
+        return Some(number.into());
+    }
+    if let Ok(number) = plain.parse::<u64>() {
+        return Some(number.into());
+    }
+    // Words such as "inf" and "nan" are numbers for the standard library and texts for everybody else.
+    let digits = plain.strip_prefix('-').unwrap_or(plain);
+    let numeric = digits.starts_with(|char: char| char.is_ascii_digit() || char == '.');
+    let value = plain.parse::<f64>().ok().filter(|value| numeric && value.is_finite())?;
+    if value.fract() != 0.0 {
+        return Number::from_f64(value);
+    }
+    let exact = value.abs() < EXACT;
+    #[expect(clippy::cast_possible_truncation, reason = "it has no fraction and is smaller than 2^53")]
+    exact.then(|| Number::from(value as i64))
+}
+
+/// Inside of lists and objects only texts that hold a list or an object are read, where the schema wants one.
+fn nested(value: Value, schema: &Value) -> Value {
+    match value {
+        Value::Array(items) => {
+            let inner = schema.get("items");
+            Value::Array(items.into_iter().map(|item| opened(item, inner)).collect())
+        }
+        Value::Object(mut fields) => {
+            for (name, field) in &mut fields {
+                *field = opened(field.take(), property(schema, name));
+            }
+            Value::Object(fields)
+        }
+        other => other,
+    }
+}
+
+fn opened(value: Value, schema: Option<&Value>) -> Value {
+    let Some(schema) = schema else { return value };
+    let value = match &value {
+        Value::String(text) => {
+            let kinds = kinds(schema);
+            let wanted = kinds.iter().take_while(|kind| **kind != Kind::String);
+            let read =
+                wanted.filter(|kind| matches!(kind, Kind::Array | Kind::Object)).find_map(|kind| read(text, *kind));
+            read.unwrap_or(value)
+        }
+        _ => value,
+    };
+    nested(value, schema)
+}

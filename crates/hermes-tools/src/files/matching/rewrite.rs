@@ -1,0 +1,201 @@
+//! What is put in the place of a hit that was not exact: the new text with the habits of the old place.
+//!
+//! A hit that needed leniency says that the writer of the edit saw the text in another shape. The new text has the same
+//! bias, so it is bent the same way: escapes, indentation, and typographic characters that the edit did not touch.
+
+use super::lines::{Lines, indent};
+use super::mapped::Mapped;
+use super::strategies::{Strategy, unescaped};
+use similar::{Algorithm, DiffOp};
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// Above this many characters an edit is compared by lines.
+const FINE: usize = 4_000;
+
+/// A piece of the text and what stands there afterwards.
+#[derive(Debug)]
+pub(super) struct Replacement {
+    pub(super) span: Range<usize>,
+    pub(super) text: String,
+}
+
+/// A quote that both sides of the edit escape and the file does not.
+#[derive(Debug)]
+pub(super) struct Drift {
+    pub(super) escape: &'static str,
+    pub(super) at: usize,
+}
+
+pub(super) fn fit(
+    lines: &Lines<'_>,
+    span: Range<usize>,
+    strategy: Strategy,
+    old: &str,
+    new: &str,
+) -> Result<Replacement, Drift> {
+    let matched = lines.text().get(span.clone()).unwrap_or_default();
+    if strategy == Strategy::Exact {
+        let text = closed_like(matched, old, new).to_owned();
+        return Ok(Replacement { span, text });
+    }
+    let drifted = ["\\'", "\\\""]
+        .into_iter()
+        .find(|escape| old.contains(escape) && new.contains(escape) && !matched.contains(escape));
+    if let Some(escape) = drifted {
+        return Err(Drift { escape, at: span.start });
+    }
+    let (old, new) = match strategy {
+        Strategy::EscapeNormalized => (Cow::Owned(unescaped(old)), broken_like(old, new)),
+        _ => (Cow::Borrowed(old), Cow::Borrowed(new)),
+    };
+    let new = blanks_like(matched, &new);
+    let (span, text) = indented(lines, span, &old, &new);
+    let text = match strategy {
+        Strategy::UnicodeNormalized => typeset(lines, &span, &old, &text).unwrap_or(text),
+        _ => text,
+    };
+    let matched = lines.text().get(span.clone()).unwrap_or_default();
+    Ok(Replacement { text: closed_like(matched, &old, &text).to_owned(), span })
+}
+
+/// A last line without a line break keeps having none.
+fn closed_like<'n>(matched: &str, old: &str, new: &'n str) -> &'n str {
+    if old.ends_with('\n') && !matched.ends_with('\n') { new.strip_suffix('\n').unwrap_or(new) } else { new }
+}
+
+/// Line breaks that the old text spelled out are spelled out in the new one too.
+fn broken_like<'n>(old: &str, new: &'n str) -> Cow<'n, str> {
+    if old.contains("\\n") { Cow::Owned(new.replace("\\r\\n", "\n").replace("\\n", "\n")) } else { Cow::Borrowed(new) }
+}
+
+/// A spelled-out tab or carriage return becomes real where the file has real ones and no spelled-out ones.
+fn blanks_like<'n>(matched: &str, new: &'n str) -> Cow<'n, str> {
+    let mut new = Cow::Borrowed(new);
+    for (spelled, real) in [("\\t", "\t"), ("\\r", "\r")] {
+        if new.contains(spelled) && matched.contains(real) && !matched.contains(spelled) {
+            new = Cow::Owned(new.replace(spelled, real));
+        }
+    }
+    new
+}
+
+/// The indentation of the first line that is not blank, in the edit and in the file, and how the other lines pair.
+struct Indents<'a> {
+    edit: &'a str,
+    file: &'a str,
+    pairs: Vec<(&'a str, &'a str)>,
+}
+
+impl<'a> Indents<'a> {
+    fn of(old: &'a str, region: &'a str) -> Option<Self> {
+        let shown = |(edit, _): &(&str, &str)| !edit.trim().is_empty();
+        let both = old.split('\n').zip(region.split('\n')).filter(shown);
+        let pairs: Vec<(&str, &str)> = both.map(|(edit, file)| (indent(edit), indent(file))).collect();
+        let (edit, file) = *pairs.first()?;
+        Some(Self { edit, file, pairs })
+    }
+
+    fn of_line(&self, line: &str) -> String {
+        let (own, body) = (indent(line), line.trim_start());
+        if body.is_empty() {
+            return line.to_owned();
+        }
+        let paired = || self.pairs.iter().find(|(edit, _)| *edit == own).map(|(_, file)| *file);
+        match own.strip_prefix(self.edit) {
+            Some(deeper) => {
+                let simple = format!("{}{deeper}", self.file);
+                // Tabs and spaces in one indentation mean that the file indents with the other one.
+                let mixed = simple.contains('\t') && simple.contains(' ');
+                let indent = if mixed { paired().unwrap_or(&simple) } else { &simple };
+                format!("{indent}{body}")
+            }
+            // Less indented than the first line: as its counterpart in the file, or else as the first line there.
+            None => format!("{}{body}", paired().unwrap_or(self.file)),
+        }
+    }
+}
+
+/// The new lines as deep as the lines they replace. The span grows to the beginning of its line when the first new line
+/// does not begin with what stands in front of it.
+fn indented(lines: &Lines<'_>, span: Range<usize>, old: &str, new: &str) -> (Range<usize>, String) {
+    let start = lines.line_start(span.start);
+    let front = lines.text().get(start..span.start).unwrap_or_default();
+    let region = lines.text().get(start..span.end).unwrap_or_default();
+    let indents = if front.trim().is_empty() { Indents::of(old, region) } else { None };
+    let Some(indents) = indents.filter(|found| found.edit != found.file) else {
+        return (span, new.to_owned());
+    };
+    let text = new.split('\n').map(|line| indents.of_line(line)).collect::<Vec<_>>().join("\n");
+    match text.strip_prefix(front) {
+        Some(rest) => (span, rest.to_owned()),
+        None => (start..span.end, text),
+    }
+}
+
+/// The file's own characters wherever the edit keeps what was there.
+fn typeset(lines: &Lines<'_>, span: &Range<usize>, old: &str, new: &str) -> Option<String> {
+    let matched = lines.text().get(span.clone())?;
+    let shown = Mapped::typed(matched);
+    let old = if Mapped::typed(old).text == shown.text { old.to_owned() } else { placed(matched, old) };
+    let plain = Mapped::typed(&old);
+    if plain.text != shown.text {
+        return None;
+    }
+    let (before, after) = (pieces(&old, &old, new), pieces(new, &old, new));
+    let mut starts = Vec::with_capacity(before.len() + 1);
+    let mut at = 0;
+    for piece in &before {
+        starts.push(at);
+        at += Mapped::typed(piece).text.len();
+    }
+    starts.push(at);
+    let mut text = String::new();
+    for operation in similar::capture_diff_slices(Algorithm::Myers, &before, &after) {
+        match operation {
+            DiffOp::Equal { old_index, new_index, len } => {
+                for step in 0..len {
+                    let kept = starts.get(old_index + step).zip(starts.get(old_index + step + 1));
+                    let own = kept.and_then(|(from, to)| shown.origin(&(*from..*to)));
+                    let piece = own.and_then(|own| matched.get(own)).or(after.get(new_index + step).copied());
+                    text.push_str(piece.unwrap_or_default());
+                }
+            }
+            DiffOp::Insert { new_index, new_len, .. } | DiffOp::Replace { new_index, new_len, .. } => {
+                text.extend(after.iter().skip(new_index).take(new_len).copied());
+            }
+            DiffOp::Delete { .. } => {}
+        }
+    }
+    Some(text)
+}
+
+/// Characters, or lines when there are many characters. A run of dots or dashes is one piece: one character of the
+/// file can stand for it.
+fn pieces<'t>(text: &'t str, old: &str, new: &str) -> Vec<&'t str> {
+    if old.len() + new.len() > FINE {
+        return text.split_inclusive('\n').collect();
+    }
+    let mut rest = text;
+    let mut pieces = Vec::new();
+    while let Some(first) = rest.chars().next() {
+        let run = match first {
+            '.' | '-' => rest.len() - rest.trim_start_matches(first).len(),
+            _ => first.len_utf8(),
+        };
+        let (piece, after) = rest.split_at(run);
+        pieces.push(piece);
+        rest = after;
+    }
+    pieces
+}
+
+/// The old text with the white space that its lines have in the file.
+fn placed(matched: &str, old: &str) -> String {
+    let pair = |(edit, file): (&str, &str)| {
+        let tail = file.strip_prefix(file.trim_end()).unwrap_or_default();
+        let front = if file.trim().is_empty() { "" } else { indent(file) };
+        format!("{front}{}{tail}", edit.trim())
+    };
+    old.split('\n').zip(matched.split('\n')).map(pair).collect::<Vec<_>>().join("\n")
+}
