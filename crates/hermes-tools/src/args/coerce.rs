@@ -25,11 +25,9 @@ pub fn coerce(arguments: Value, parameters: &Value) -> Coerced {
     for (name, value) in &mut arguments {
         if let Some(schema) = property(parameters, name) {
             let given = value.take();
-            let broken = given.as_str().is_some_and(|text| text.trim_start().starts_with('['));
+            let listed = given.as_str().is_some_and(looks_like_a_list);
             *value = nested(top(given, schema), schema);
-            if broken
-                && matches!(value, Value::Array(items) if matches!(items.as_slice(), [Value::String(text)] if text.trim_start().starts_with('[')))
-            {
+            if listed && holds_a_broken_list(value) {
                 warnings.push(format!(
                     "{name} looks like a JSON array that cannot be read; it was taken as a list of one text."
                 ));
@@ -37,6 +35,17 @@ pub fn coerce(arguments: Value, parameters: &Value) -> Coerced {
         }
     }
     Coerced { arguments, warnings }
+}
+
+fn looks_like_a_list(text: &str) -> bool {
+    text.trim_start().starts_with('[')
+}
+
+fn holds_a_broken_list(value: &Value) -> bool {
+    match value.as_array().map(Vec::as_slice) {
+        Some([Value::String(text)]) => looks_like_a_list(text) && read(text, Kind::Array).is_none(),
+        _ => false,
+    }
 }
 
 fn property<'s>(schema: &'s Value, name: &str) -> Option<&'s Value> {
@@ -197,4 +206,161 @@ fn opened(value: Value, schema: Option<&Value>) -> Value {
         _ => value,
     };
     nested(value, schema)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    fn coerced(value: &Value, schema: &Value) -> Value {
+        let parameters = json!({"type": "object", "properties": {"x": schema}});
+        Value::Object(coerce(json!({"x": value}), &parameters).arguments).get_mut("x").unwrap().take()
+    }
+
+    /// Schema, what the model wrote, what the tool gets.
+    #[test]
+    fn each_row_of_the_table() {
+        let nullable = [
+            json!({"type": "null"}),
+            json!({"type": ["string", "null"]}),
+            json!({"type": "integer", "nullable": true}),
+            json!({"anyOf": [{"type": "string"}, {"type": "null"}]}),
+            json!({"oneOf": [{"type": "null"}, {"type": "array"}]}),
+        ];
+        for schema in nullable {
+            assert_eq!(coerced(&json!("NULL"), &schema), Value::Null, "{schema}");
+        }
+        let rows = [
+            ("string", json!("null"), json!("null")),
+            ("integer", json!("5"), json!(5)),
+            ("integer", json!(" -7 "), json!(-7)),
+            ("integer", json!("5.0"), json!(5)),
+            ("integer", json!("1e3"), json!(1000)),
+            ("integer", json!("5.5"), json!("5.5")),
+            ("integer", json!("18446744073709551615"), json!(u64::MAX)),
+            ("integer", json!("123456789012345678901"), json!("123456789012345678901")),
+            ("integer", json!("five"), json!("five")),
+            ("integer", json!(""), json!("")),
+            ("integer", json!(true), json!(true)),
+            ("number", json!("5"), json!(5)),
+            ("number", json!("5.25"), json!(5.25)),
+            ("number", json!("inf"), json!("inf")),
+            ("number", json!("-NaN"), json!("-NaN")),
+            ("number", json!("1e999"), json!("1e999")),
+            ("boolean", json!(" TRUE "), json!(true)),
+            ("boolean", json!("false"), json!(false)),
+            ("boolean", json!("yes"), json!("yes")),
+            ("boolean", json!(1), json!(1)),
+            ("array", json!("[1, \"a\"]"), json!([1, "a"])),
+            ("array", json!("a"), json!(["a"])),
+            ("array", json!(3), json!([3])),
+            ("array", json!({"a": 1}), json!([{"a": 1}])),
+            ("array", Value::Null, Value::Null),
+            ("array", json!("{\"a\": 1}"), json!(["{\"a\": 1}"])),
+            ("object", json!("{\"a\": [1]}"), json!({"a": [1]})),
+            ("object", json!("[1]"), json!("[1]")),
+            ("object", json!("{broken"), json!("{broken")),
+            ("odd", json!("5"), json!("5")),
+        ];
+        for (kind, given, expected) in rows {
+            assert_eq!(coerced(&given, &json!({"type": kind})), expected, "{kind} from {given}");
+        }
+    }
+
+    #[test]
+    fn in_a_list_of_types_the_first_that_reads_the_text_wins() {
+        let rows = [
+            (json!(["integer", "boolean"]), json!("true"), json!(true)),
+            (json!(["integer", "string"]), json!("5"), json!(5)),
+            (json!(["string", "integer"]), json!("007"), json!("007")),
+            (json!(["array", "string"]), json!("a"), json!("a")),
+            (json!(["array", "string"]), json!("[1]"), json!([1])),
+            (json!(["array", "integer"]), json!(4), json!(4)),
+        ];
+        for (kinds, given, expected) in rows {
+            assert_eq!(coerced(&given, &json!({"type": kinds})), expected, "{kinds} from {given}");
+        }
+        assert_eq!(coerced(&json!("5"), &json!({"type": "integer", "enum": ["5"]})), json!("5"));
+    }
+
+    #[test]
+    fn inside_only_lists_and_objects_are_read() {
+        let schema = json!({"type": "array", "items": {"type": "object", "properties": {
+            "list": {"type": "array"}, "count": {"type": "integer"}, "text": {"type": "string"}
+        }}});
+        let given = json!(["{\"list\": \"[1]\", \"count\": \"5\"}", {"text": "[1]", "other": "{}"}, "plain"]);
+        let expected = json!([{"list": [1], "count": "5"}, {"text": "[1]", "other": "{}"}, "plain"]);
+        assert_eq!(coerced(&given, &schema), expected);
+    }
+
+    #[test]
+    fn a_broken_list_is_warned_about() {
+        let parameters = json!({"properties": {"x": {"type": "array"}}});
+        let made = coerce(json!({"x": "[1, 2", "y": "3"}), &parameters);
+        let arguments = json!({"x": ["[1, 2"], "y": "3"});
+        assert_eq!(Value::Object(made.arguments), arguments);
+        let warning = "x looks like a JSON array that cannot be read; it was taken as a list of one text.";
+        assert_eq!(made.warnings, [warning]);
+        assert_eq!(coerce(json!([1]), &parameters), Coerced { arguments: Object::new(), warnings: Vec::new() });
+    }
+
+    fn values() -> impl Strategy<Value = Value> {
+        let text = prop_oneof![
+            Just("null"),
+            Just("5"),
+            Just("5.0"),
+            Just("1e400"),
+            Just("true"),
+            Just("[\"[1]\", \"5\"]"),
+            Just("[1"),
+            Just("{\"a\": \"[\\\"{}\\\"]\"}"),
+            Just("\"[]\""),
+            Just(""),
+            Just("a")
+        ];
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            text.prop_map(Value::from)
+        ];
+        leaf.prop_recursive(3, 12, 3, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..3).prop_map(Value::from),
+                prop::collection::vec(("[ab]", inner), 0..3)
+                    .prop_map(|fields| Value::Object(fields.into_iter().collect()))
+            ]
+        })
+    }
+
+    fn schemas() -> impl Strategy<Value = Value> {
+        let name = || prop::sample::select(vec!["string", "integer", "number", "boolean", "array", "object", "null"]);
+        let kind = move || {
+            prop_oneof![
+                name().prop_map(|name| json!({"type": name})),
+                prop::collection::vec(name(), 0..4).prop_map(|names| json!({"type": names})),
+                (name(), any::<bool>()).prop_map(|(name, nullable)| json!({"type": name, "nullable": nullable})),
+                (name(), name()).prop_map(|(one, two)| json!({"anyOf": [{"type": one}, {"type": two}]})),
+            ]
+        };
+        kind().prop_recursive(3, 12, 3, move |inner| {
+            (kind(), inner.clone(), inner).prop_map(|(mut schema, items, a)| {
+                schema["items"] = items;
+                schema["properties"] = json!({"a": a});
+                schema
+            })
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn twice_is_once(value in values(), schema in schemas()) {
+            let parameters = json!({"properties": {"x": schema}});
+            let once = coerce(json!({"x": value}), &parameters).arguments;
+            let twice = coerce(Value::Object(once.clone()), &parameters).arguments;
+            prop_assert_eq!(twice, once);
+        }
+    }
 }
