@@ -12,6 +12,8 @@ use std::ops::Range;
 const ONLY_CANDIDATE: f64 = 0.50;
 const ONE_OF_SEVERAL: f64 = 0.70;
 const ALIKE: f64 = 0.80;
+/// What it costs to look at a line at all.
+const MEASURING: usize = 50;
 
 /// A block of lines that could be meant, and how much it is like the text that was asked for.
 struct Candidate {
@@ -63,7 +65,8 @@ impl Middle {
         match self {
             Self::Text(probe) => {
                 let texts: Vec<&str> = lines.iter().map(|line| line.text).collect();
-                if texts.iter().map(|text| text.len()).sum::<usize>() > LONGEST * 4 {
+                let length = texts.iter().map(|text| text.len() + 1).sum::<usize>();
+                if length > LONGEST * 4 || !haystack.budget.spend(length) {
                     return None;
                 }
                 probe.at_least(least, &Measured::of(&texts.join("\n")), &haystack.budget)
@@ -73,6 +76,9 @@ impl Middle {
                 for ((probe, weight), line) in probes.iter().zip(lines) {
                     let weight = weighed(*weight);
                     whole += weight;
+                    if !haystack.budget.spend(MEASURING + line.text.len()) {
+                        return None;
+                    }
                     let text = Measured::of(line.text.trim());
                     same += weight * probe.at_least(0.0, &text, &haystack.budget).unwrap_or_default();
                 }

@@ -8,6 +8,7 @@ use super::mapped::Mapped;
 use super::strategies::{Strategy, unescaped};
 use similar::{Algorithm, DiffOp};
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::ops::Range;
 
 /// Above this many characters an edit is compared by lines.
@@ -80,20 +81,25 @@ fn blanks_like<'n>(matched: &str, new: &'n str) -> Cow<'n, str> {
     new
 }
 
-/// The indentation of the first line that is not blank, in the edit and in the file, and how the other lines pair.
+/// How deep the edit and the file have the same lines.
 struct Indents<'a> {
-    edit: &'a str,
-    file: &'a str,
-    pairs: Vec<(&'a str, &'a str)>,
+    /// The file's indentation for the first line that is not blank.
+    first: &'a str,
+    /// The file's indentation for a line of the edit, and for an indentation of the edit.
+    by_line: HashMap<&'a str, &'a str>,
+    by_indent: HashMap<&'a str, &'a str>,
 }
 
 impl<'a> Indents<'a> {
     fn of(old: &'a str, region: &'a str) -> Option<Self> {
-        let shown = |(edit, _): &(&str, &str)| !edit.trim().is_empty();
-        let both = old.split('\n').zip(region.split('\n')).filter(shown);
-        let pairs: Vec<(&str, &str)> = both.map(|(edit, file)| (indent(edit), indent(file))).collect();
-        let (edit, file) = *pairs.first()?;
-        Some(Self { edit, file, pairs })
+        let (mut by_line, mut by_indent) = (HashMap::new(), HashMap::new());
+        let mut first = None;
+        for (edit, file) in old.split('\n').zip(region.split('\n')).filter(|(edit, _)| !edit.trim().is_empty()) {
+            by_line.entry(edit).or_insert(indent(file));
+            by_indent.entry(indent(edit)).or_insert(indent(file));
+            first = first.or(Some(indent(file)));
+        }
+        first.map(|first| Self { first, by_line, by_indent })
     }
 
     fn of_line(&self, line: &str) -> String {
@@ -101,18 +107,21 @@ impl<'a> Indents<'a> {
         if body.is_empty() {
             return line.to_owned();
         }
-        let paired = || self.pairs.iter().find(|(edit, _)| *edit == own).map(|(_, file)| *file);
-        match own.strip_prefix(self.edit) {
-            Some(deeper) => {
-                let simple = format!("{}{deeper}", self.file);
-                // Tabs and spaces in one indentation mean that the file indents with the other one.
-                let mixed = simple.contains('\t') && simple.contains(' ');
-                let indent = if mixed { paired().unwrap_or(&simple) } else { &simple };
-                format!("{indent}{body}")
-            }
-            // Less indented than the first line: as its counterpart in the file, or else as the first line there.
-            None => format!("{}{body}", paired().unwrap_or(self.file)),
+        // A line that the edit keeps stays as deep as it is.
+        if let Some(kept) = self.by_line.get(line) {
+            return format!("{kept}{body}");
         }
+        // Other lines are as deep as their neighbours: measured from the deepest indentation that both sides know.
+        let known = self.by_indent.iter().filter_map(|(edit, file)| Some((own.strip_prefix(edit)?, *file)));
+        match known.min_by_key(|(deeper, _)| deeper.len()) {
+            Some((deeper, file)) => format!("{file}{deeper}{body}"),
+            None => format!("{}{body}", self.first),
+        }
+    }
+
+    fn are_equal(&self) -> bool {
+        self.by_indent.iter().all(|(edit, file)| edit == file)
+            && self.by_line.iter().all(|(line, file)| indent(line) == *file)
     }
 }
 
@@ -123,7 +132,7 @@ fn indented(lines: &Lines<'_>, span: Range<usize>, old: &str, new: &str) -> (Ran
     let front = lines.text().get(start..span.start).unwrap_or_default();
     let region = lines.text().get(start..span.end).unwrap_or_default();
     let indents = if front.trim().is_empty() { Indents::of(old, region) } else { None };
-    let Some(indents) = indents.filter(|found| found.edit != found.file) else {
+    let Some(indents) = indents.filter(|found| !found.are_equal()) else {
         return (span, new.to_owned());
     };
     let text = new.split('\n').map(|line| indents.of_line(line)).collect::<Vec<_>>().join("\n");

@@ -23,7 +23,7 @@ fn each_strategy_finds_what_the_ones_before_it_do_not() {
             "    foo(\n        b,\n    )\n",
             LineTrimmed,
         ),
-        ("a\n    b\n    c\nd\n", "b \n  c", "b\n  X\nq", "a\n    b\n      X\n    q\nd\n", LineTrimmed),
+        ("a\n    b\n    c\nd\n", "b \n  c", "b\n  X\nq", "a\n    b\n    X\n    q\nd\n", LineTrimmed),
         ("f(a,  b)  # c\n", "f(a, b)", "f(b, a)", "f(b, a)  # c\n", WhitespaceNormalized),
         ("x = f(a,\t\tb) + 1\n", "f(a, b) ", "g ", "x = g + 1\n", WhitespaceNormalized),
         ("a\nb\nc\n", "a\\nb", "q\\nz", "q\nz\nc\n", EscapeNormalized),
@@ -117,6 +117,27 @@ fn tabs_stay_tabs_and_dedented_lines_find_their_depth() {
     assert_eq!(after, "\tif y:\n\t\tc()\n\t\td()\n\tb()\n");
     let after = edited("      x\n  y\n", "        x\n    y", "        x2\n    y2").unwrap().0;
     assert_eq!(after, "      x2\n  y2\n");
+}
+
+#[test]
+fn kept_lines_stay_as_deep_as_they_are_and_new_ones_join_them() {
+    let text = "    match x {\n        One => 1,\n    }\n";
+    let after = edited(text, "match x {\n  One => 1,\n}", "match x {\n  One => 1,\n  Two => 2,\n}").unwrap().0;
+    assert_eq!(after, "    match x {\n        One => 1,\n        Two => 2,\n    }\n");
+}
+
+/// Steps are counted, not seconds: the same on every machine.
+#[test]
+fn a_miss_in_a_large_file_costs_a_fraction_of_the_budget() {
+    let line = |at: usize| format!("{}let value_{at} = compute({}, \"{}\");\n", " ".repeat(at % 13), at * 7, at % 97);
+    let text: String = (0..8_000).map(line).collect();
+    let old =
+        "fn nothing_like_it(alpha: &mut Beta) -> Gamma {\n    match alpha {\n        One => two,\n    }\n}\n".repeat(4);
+    for scope in [Scope::Text, Scope::WholeLines] {
+        let haystack = Haystack { lines: Lines::of(&text), scope, budget: Budget::of(SEARCH / 20) };
+        assert_eq!(super::search(&haystack, &old), None);
+        assert!(!haystack.budget.is_spent());
+    }
 }
 
 #[test]
