@@ -1,7 +1,7 @@
 //! Arguments in the types that a tool declares.
 //!
 //! Models write `"5"` for 5 and `"[1]"` for `[1]`. What says the same in the declared type is turned into it; everything
-//! else stays as it was given, for the tool to refuse. Nothing is rounded, cut or invented, and coercing twice is the
+//! else stays as it was given, for the tool to refuse. No integer is rounded, nothing is cut or invented, and coercing twice is the
 //! same as coercing once.
 
 use hermes_types::Object;
@@ -105,7 +105,7 @@ fn top(value: Value, schema: &Value) -> Value {
     }
     match &value {
         Value::String(text) => {
-            if kinds.contains(&Kind::Null) && text.trim().eq_ignore_ascii_case("null") {
+            if kinds.contains(&Kind::Null) && text.eq_ignore_ascii_case("null") {
                 return Value::Null;
             }
             // The order of a list is the author's preference: behind "string", a text is already right.
@@ -157,17 +157,18 @@ fn read(text: &str, kind: Kind) -> Option<Value> {
 /// A number as an integer when it has no fraction. Digits that would be lost make it no number at all.
 fn number(text: &str) -> Option<Number> {
     let text = text.trim();
-    let plain = text.strip_prefix('+').unwrap_or(text);
-    if let Ok(number) = plain.parse::<i64>() {
-        return Some(number.into());
-    }
-    if let Ok(number) = plain.parse::<u64>() {
-        return Some(number.into());
-    }
     // Words such as "inf" and "nan" are numbers for the standard library and texts for everybody else.
-    let digits = plain.strip_prefix('-').unwrap_or(plain);
-    let numeric = digits.starts_with(|char: char| char.is_ascii_digit() || char == '.');
-    let value = plain.parse::<f64>().ok().filter(|value| numeric && value.is_finite())?;
+    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+    if !digits.starts_with(|char: char| char.is_ascii_digit() || char == '.') {
+        return None;
+    }
+    if let Ok(number) = text.parse::<i64>() {
+        return Some(number.into());
+    }
+    if let Ok(number) = text.parse::<u64>() {
+        return Some(number.into());
+    }
+    let value = text.parse::<f64>().ok().filter(|value| value.is_finite())?;
     if value.fract() != 0.0 {
         return Number::from_f64(value);
     }
@@ -243,6 +244,8 @@ mod tests {
             ("integer", json!("123456789012345678901"), json!("123456789012345678901")),
             ("integer", json!("five"), json!("five")),
             ("integer", json!(""), json!("")),
+            ("integer", json!("+5"), json!(5)),
+            ("integer", json!("+-5"), json!("+-5")),
             ("integer", json!(true), json!(true)),
             ("number", json!("5"), json!(5)),
             ("number", json!("5.25"), json!(5.25)),

@@ -148,8 +148,9 @@ pub fn replace(text: &str, edit: &Edit<'_>) -> Result<Edited, MatchError> {
         let lines = spans.iter().take(NAMED).map(|span| lines.number(span.start)).collect();
         return Err(MatchError::Ambiguous { count: spans.len(), strategy, lines });
     }
+    let place = rewrite::Place { lines, scope: edit.scope, strategy };
     let fitted: Result<Vec<Replacement>, rewrite::Drift> =
-        spans.into_iter().map(|span| rewrite::fit(lines, span, strategy, &old, &new)).collect();
+        spans.into_iter().map(|span| rewrite::fit(&place, span, &old, &new)).collect();
     let replacements =
         fitted.map_err(|drift| MatchError::EscapeDrift { escape: drift.escape, line: lines.number(drift.at) })?;
     let edited = spliced(text, &view, &replacements);
@@ -160,6 +161,9 @@ pub fn replace(text: &str, edit: &Edit<'_>) -> Result<Edited, MatchError> {
 }
 
 fn search(haystack: &Haystack<'_>, old: &str) -> Option<Found> {
+    if old.is_empty() {
+        return None;
+    }
     // White space alone is only ever found as it is: every lenient comparison would take it for any other.
     let lenient = !old.trim().is_empty();
     let mut chain = CHAIN.iter().filter(|(strategy, _)| lenient || *strategy == Strategy::Exact);

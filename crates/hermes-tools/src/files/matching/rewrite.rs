@@ -5,8 +5,8 @@
 
 use super::lines::{Lines, indent};
 use super::mapped::Mapped;
-use super::strategies::{Strategy, unescaped};
-use similar::{Algorithm, DiffOp};
+use super::strategies::{Scope, Strategy, unescaped};
+use similar::{Algorithm, DiffOp, DiffTag};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -28,13 +28,25 @@ pub(super) struct Drift {
     pub(super) at: usize,
 }
 
-pub(super) fn fit(
-    lines: &Lines<'_>,
-    span: Range<usize>,
-    strategy: Strategy,
-    old: &str,
-    new: &str,
-) -> Result<Replacement, Drift> {
+/// Where hits were found, and how.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'a> {
+    pub(super) lines: &'a Lines<'a>,
+    pub(super) scope: Scope,
+    pub(super) strategy: Strategy,
+}
+
+impl Place<'_> {
+    /// Whether a line that the edit has on both sides stays as the file has it. In a list of lines it is context and
+    /// always does; in a text that replaces another it is part of the text, and only its shape is the file's.
+    fn keeps(&self, line: &str, own: &str) -> bool {
+        let similar = matches!(self.strategy, Strategy::BlockAnchor | Strategy::ContextAware);
+        self.scope == Scope::WholeLines || !similar || line.trim() == own.trim()
+    }
+}
+
+pub(super) fn fit(place: &Place<'_>, span: Range<usize>, old: &str, new: &str) -> Result<Replacement, Drift> {
+    let Place { lines, strategy, .. } = *place;
     let matched = lines.text().get(span.clone()).unwrap_or_default();
     if strategy == Strategy::Exact {
         let text = closed_like(matched, old, new).to_owned();
@@ -51,7 +63,7 @@ pub(super) fn fit(
         _ => (Cow::Borrowed(old), Cow::Borrowed(new)),
     };
     let new = blanks_like(matched, &new);
-    let (span, text) = indented(lines, span, &old, &new);
+    let (span, text) = settled(place, span, &old, &new);
     let text = match strategy {
         Strategy::UnicodeNormalized => typeset(lines, &span, &old, &text).unwrap_or(text),
         _ => text,
@@ -85,21 +97,19 @@ fn blanks_like<'n>(matched: &str, new: &'n str) -> Cow<'n, str> {
 struct Indents<'a> {
     /// The file's indentation for the first line that is not blank.
     first: &'a str,
-    /// The file's indentation for a line of the edit, and for an indentation of the edit.
-    by_line: HashMap<&'a str, &'a str>,
-    by_indent: HashMap<&'a str, &'a str>,
+    /// The file's indentation for an indentation of the edit.
+    known: HashMap<&'a str, &'a str>,
 }
 
 impl<'a> Indents<'a> {
-    fn of(old: &'a str, region: &'a str) -> Option<Self> {
-        let (mut by_line, mut by_indent) = (HashMap::new(), HashMap::new());
+    fn of(old: &[&'a str], file: &[&'a str]) -> Option<Self> {
+        let mut known = HashMap::new();
         let mut first = None;
-        for (edit, file) in old.split('\n').zip(region.split('\n')).filter(|(edit, _)| !edit.trim().is_empty()) {
-            by_line.entry(edit).or_insert(indent(file));
-            by_indent.entry(indent(edit)).or_insert(indent(file));
+        for (edit, file) in old.iter().zip(file).filter(|(edit, _)| !edit.trim().is_empty()) {
+            known.entry(indent(edit)).or_insert(indent(file));
             first = first.or(Some(indent(file)));
         }
-        first.map(|first| Self { first, by_line, by_indent })
+        first.map(|first| Self { first, known })
     }
 
     fn of_line(&self, line: &str) -> String {
@@ -107,36 +117,42 @@ impl<'a> Indents<'a> {
         if body.is_empty() {
             return line.to_owned();
         }
-        // A line that the edit keeps stays as deep as it is.
-        if let Some(kept) = self.by_line.get(line) {
-            return format!("{kept}{body}");
-        }
-        // Other lines are as deep as their neighbours: measured from the deepest indentation that both sides know.
-        let known = self.by_indent.iter().filter_map(|(edit, file)| Some((own.strip_prefix(edit)?, *file)));
+        // As deep as its neighbours: measured from the deepest indentation that both sides know.
+        let known = self.known.iter().filter_map(|(edit, file)| Some((own.strip_prefix(edit)?, *file)));
         match known.min_by_key(|(deeper, _)| deeper.len()) {
             Some((deeper, file)) => format!("{file}{deeper}{body}"),
             None => format!("{}{body}", self.first),
         }
     }
-
-    fn are_equal(&self) -> bool {
-        self.by_indent.iter().all(|(edit, file)| edit == file)
-            && self.by_line.iter().all(|(line, file)| indent(line) == *file)
-    }
 }
 
-/// The new lines as deep as the lines they replace. The span grows to the beginning of its line when the first new line
-/// does not begin with what stands in front of it.
-fn indented(lines: &Lines<'_>, span: Range<usize>, old: &str, new: &str) -> (Range<usize>, String) {
+/// The new lines as they would stand in this file: a line that the edit keeps is the file's own, the others are as deep
+/// as the lines they replace. The span grows to the beginning of its line when the first new line does not begin with
+/// what stands in front of it.
+fn settled(place: &Place<'_>, span: Range<usize>, old: &str, new: &str) -> (Range<usize>, String) {
+    let (lines, text) = (place.lines, place.lines.text());
     let start = lines.line_start(span.start);
-    let front = lines.text().get(start..span.start).unwrap_or_default();
-    let region = lines.text().get(start..span.end).unwrap_or_default();
-    let indents = if front.trim().is_empty() { Indents::of(old, region) } else { None };
-    let Some(indents) = indents.filter(|found| !found.are_equal()) else {
-        return (span, new.to_owned());
-    };
-    let text = new.split('\n').map(|line| indents.of_line(line)).collect::<Vec<_>>().join("\n");
-    match text.strip_prefix(front) {
+    let front = text.get(start..span.start).unwrap_or_default();
+    let whole = front.trim().is_empty();
+    let from = if whole { start } else { span.start };
+    let file: Vec<&str> = text.get(from..span.end).unwrap_or_default().split('\n').collect();
+    let (old, new): (Vec<&str>, Vec<&str>) = (old.split('\n').collect(), new.split('\n').collect());
+    let indents = if whole { Indents::of(&old, &file) } else { None };
+    let mut made: Vec<Cow<'_, str>> = Vec::with_capacity(new.len());
+    for operation in similar::capture_diff_slices(Algorithm::Myers, &old, &new) {
+        let (tag, olds, news) = operation.as_tag_tuple();
+        for (index, line) in new.iter().enumerate().skip(news.start).take(news.len()) {
+            let own = || file.get(olds.start + index - news.start).copied();
+            let kept = if tag == DiffTag::Equal { own().filter(|own| place.keeps(line, own)) } else { None };
+            made.push(match (kept, &indents) {
+                (Some(own), _) => Cow::Borrowed(own),
+                (None, Some(indents)) => Cow::Owned(indents.of_line(line)),
+                (None, None) => Cow::Borrowed(*line),
+            });
+        }
+    }
+    let text = made.join("\n");
+    match text.strip_prefix(if whole { front } else { "" }) {
         Some(rest) => (span, rest.to_owned()),
         None => (start..span.end, text),
     }

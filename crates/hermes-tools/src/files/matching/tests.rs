@@ -126,6 +126,17 @@ fn kept_lines_stay_as_deep_as_they_are_and_new_ones_join_them() {
     assert_eq!(after, "    match x {\n        One => 1,\n        Two => 2,\n    }\n");
 }
 
+#[test]
+fn context_of_a_patch_is_never_rewritten() {
+    let text = "fn a() {\n    let  first = 1;  \n    let second_value = 2;\n    done();\n}\n";
+    let old = "fn a() {\n    let first = 1;\n    let second_values = 2;\n    done();\n}\n";
+    let new = old.replace("done();", "finished();");
+    let lines = Edit { scope: Scope::WholeLines, ..edit(old, &new) };
+    assert_eq!(replace(text, &lines).unwrap().text, text.replace("done();", "finished();"));
+    let spaced = edited("f(a,  b);\n    g( c );\n", "f(a, b);\n  g( c );", "f(a, b);\n  h( c );").unwrap().0;
+    assert_eq!(spaced, "f(a,  b);\n    h( c );\n");
+}
+
 /// Steps are counted, not seconds: the same on every machine.
 #[test]
 fn a_miss_in_a_large_file_costs_a_fraction_of_the_budget() {

@@ -14,7 +14,15 @@ const AFTER_HINT: usize = 2_000;
 
 /// What is read for a patch.
 pub trait Files {
-    /// The file as it is, or why that cannot be told.
+    /// The one name of a file, so that a file that a patch names twice in two ways is one file. Without knowledge of
+    /// directories and links only `.` and empty parts go.
+    fn resolve(&self, path: &str) -> String {
+        let root = if path.starts_with('/') { "/" } else { "" };
+        let parts: Vec<&str> = path.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
+        format!("{root}{}", parts.join("/"))
+    }
+
+    /// The file of a resolved name as it is, or why that cannot be told.
     fn read(&self, path: &str) -> Result<Stored, String>;
 }
 
@@ -82,7 +90,7 @@ pub enum Reason {
     NoChange,
 }
 
-/// The changes that the patch makes, each path once.
+/// The changes that the patch makes, each file once and under its resolved name.
 pub fn plan(patch: &Patch, files: &dyn Files) -> Result<Vec<Change>, PlanError> {
     let mut play = Play { files, now: BTreeMap::new(), order: Vec::new() };
     let mut faults = Vec::new();
@@ -172,11 +180,11 @@ impl Play<'_> {
 
     fn entry(&mut self, path: &str) -> Result<&mut Entry, Reason> {
         use std::collections::btree_map::Entry::{Occupied, Vacant};
-        match self.now.entry(path.to_owned()) {
+        match self.now.entry(self.files.resolve(path)) {
             Occupied(entry) => Ok(entry.into_mut()),
             Vacant(place) => {
-                let before = self.files.read(path).map_err(Reason::Unreadable)?;
-                self.order.push(path.to_owned());
+                let before = self.files.read(place.key()).map_err(Reason::Unreadable)?;
+                self.order.push(place.key().clone());
                 Ok(place.insert(Entry { now: before.clone(), before, from: None }))
             }
         }
@@ -184,10 +192,11 @@ impl Play<'_> {
 
     /// Removes a file and tells what it held and under which path that began.
     fn take(&mut self, path: &str) -> Result<(Stored, String), Reason> {
+        let name = self.files.resolve(path);
         let entry = self.entry(path)?;
         match std::mem::replace(&mut entry.now, Stored::Absent) {
             Stored::Absent => Err(Reason::Missing),
-            content => Ok((content, entry.from.take().unwrap_or_else(|| path.to_owned()))),
+            content => Ok((content, entry.from.take().unwrap_or(name))),
         }
     }
 

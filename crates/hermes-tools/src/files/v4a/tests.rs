@@ -162,6 +162,13 @@ fn operations_see_the_ones_before_them() {
 }
 
 #[test]
+fn a_file_with_two_names_is_one_file() {
+    let patch = "*** Update File: a\n-1\n+2\n*** Update File: ./a\n-2\n+3\n";
+    let changes = planned(patch, &[("a", "1\n")]).unwrap();
+    assert_eq!(changes, [Change::Update { path: "a".into(), before: "1\n".into(), after: "3\n".into() }]);
+}
+
+#[test]
 fn what_is_not_text_can_only_go_or_move() {
     let disk = Disk([("p", Stored::Binary)].into());
     let moved = plan(&parse("*** Move File: p -> q").unwrap(), &disk).unwrap();
