@@ -111,21 +111,6 @@ fn advance<T: PartialEq>(needle: &[T], borders: &[usize], mut matched: usize, it
     matched + usize::from(needle.get(matched) == Some(item))
 }
 
-/// The places that do not overlap, from the first on.
-pub(super) fn apart(starts: Vec<usize>, length: usize) -> Vec<usize> {
-    let mut free = 0;
-    starts
-        .into_iter()
-        .filter(|start| {
-            let fits = *start >= free;
-            if fits {
-                free = start + length;
-            }
-            fits
-        })
-        .collect()
-}
-
 /// The white space a line begins with.
 pub(super) fn indent(line: &str) -> &str {
     line.strip_suffix(line.trim_start()).unwrap_or_default()

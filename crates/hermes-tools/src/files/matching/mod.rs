@@ -28,9 +28,9 @@ use std::ops::Range;
 use strategies::{CHAIN, Haystack};
 
 /// Steps of comparing that one search may cost, about a nanosecond each.
-const SEARCH: u64 = 20_000_000;
+const SEARCH: u64 = 12_000_000;
 /// The same for the places that are named after a miss.
-const NEARBY: u64 = 10_000_000;
+const NEARBY: u64 = 8_000_000;
 /// Lines of ambiguous hits that are named.
 const NAMED: usize = 10;
 
@@ -63,7 +63,7 @@ pub struct Edited {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
     pub strategy: Strategy,
-    /// Bytes of the text, ascending.
+    /// Bytes of the text, ascending. Lenient hits may overlap: then it is not clear which lines are meant.
     pub spans: Vec<Range<usize>>,
 }
 
@@ -143,14 +143,20 @@ pub fn replace(text: &str, edit: &Edit<'_>) -> Result<Edited, MatchError> {
     let Some(Found { strategy, spans }) = search(&haystack, &old) else {
         return Err(MatchError::NotFound { near: near::nearest(lines, &old, &Budget::of(NEARBY)) });
     };
-    let overlapping = spans.iter().zip(spans.iter().skip(1)).any(|(left, right)| right.start < left.end);
-    if spans.len() > 1 && (edit.occurrences == Occurrences::Only || overlapping) {
+    let chosen = match edit.occurrences {
+        Occurrences::Only => spans.clone(),
+        Occurrences::All => apart(&spans),
+    };
+    // Similar blocks that overlap leave open which lines are meant; equal ones are taken from the first on.
+    let similar = matches!(strategy, Strategy::BlockAnchor | Strategy::ContextAware);
+    let unclear = similar && chosen.len() < spans.len();
+    if unclear || (chosen.len() > 1 && edit.occurrences == Occurrences::Only) {
         let lines = spans.iter().take(NAMED).map(|span| lines.number(span.start)).collect();
         return Err(MatchError::Ambiguous { count: spans.len(), strategy, lines });
     }
     let place = rewrite::Place { lines, scope: edit.scope, strategy };
     let fitted: Result<Vec<Replacement>, rewrite::Drift> =
-        spans.into_iter().map(|span| rewrite::fit(&place, span, &old, &new)).collect();
+        chosen.into_iter().map(|span| rewrite::fit(&place, span, &old, &new)).collect();
     let replacements =
         fitted.map_err(|drift| MatchError::EscapeDrift { escape: drift.escape, line: lines.number(drift.at) })?;
     let edited = spliced(text, &view, &replacements);
@@ -158,6 +164,17 @@ pub fn replace(text: &str, edit: &Edit<'_>) -> Result<Edited, MatchError> {
         return Err(MatchError::NoEffect);
     }
     Ok(Edited { text: edited, strategy, count: replacements.len() })
+}
+
+/// The hits that do not overlap, from the first on.
+fn apart(spans: &[Range<usize>]) -> Vec<Range<usize>> {
+    let mut chosen: Vec<Range<usize>> = Vec::new();
+    for span in spans {
+        if chosen.last().is_none_or(|last| last.end <= span.start) {
+            chosen.push(span.clone());
+        }
+    }
+    chosen
 }
 
 fn search(haystack: &Haystack<'_>, old: &str) -> Option<Found> {

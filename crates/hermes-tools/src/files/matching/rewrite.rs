@@ -69,7 +69,14 @@ pub(super) fn fit(place: &Place<'_>, span: Range<usize>, old: &str, new: &str) -
         _ => text,
     };
     let matched = lines.text().get(span.clone()).unwrap_or_default();
-    Ok(Replacement { text: closed_like(matched, &old, &text).to_owned(), span })
+    let mut text = closed_like(matched, &old, &text).to_owned();
+    // Whole lines were found by their shape: what replaces them must not run into the next one.
+    let by_lines =
+        !matches!(strategy, Strategy::WhitespaceNormalized | Strategy::EscapeNormalized | Strategy::UnicodeNormalized);
+    if by_lines && matched.ends_with('\n') && !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+    Ok(Replacement { text, span })
 }
 
 /// A last line without a line break keeps having none.
@@ -95,8 +102,8 @@ fn blanks_like<'n>(matched: &str, new: &'n str) -> Cow<'n, str> {
 
 /// How deep the edit and the file have the same lines.
 struct Indents<'a> {
-    /// The file's indentation for the first line that is not blank.
-    first: &'a str,
+    /// Of the first line that is not blank, in the edit and in the file.
+    first: (&'a str, &'a str),
     /// The file's indentation for an indentation of the edit.
     known: HashMap<&'a str, &'a str>,
 }
@@ -107,7 +114,7 @@ impl<'a> Indents<'a> {
         let mut first = None;
         for (edit, file) in old.iter().zip(file).filter(|(edit, _)| !edit.trim().is_empty()) {
             known.entry(indent(edit)).or_insert(indent(file));
-            first = first.or(Some(indent(file)));
+            first = first.or(Some((indent(edit), indent(file))));
         }
         first.map(|first| Self { first, known })
     }
@@ -121,7 +128,8 @@ impl<'a> Indents<'a> {
         let known = self.known.iter().filter_map(|(edit, file)| Some((own.strip_prefix(edit)?, *file)));
         match known.min_by_key(|(deeper, _)| deeper.len()) {
             Some((deeper, file)) => format!("{file}{deeper}{body}"),
-            None => format!("{}{body}", self.first),
+            None if self.first.0 == self.first.1 => line.to_owned(),
+            None => format!("{}{body}", self.first.1),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The strategies that look for equal text after a harmless change of both sides, one function for each.
 
 use super::fuzzy;
-use super::lines::{Block, Lines, apart, occurrences};
+use super::lines::{Block, Lines, occurrences};
 use super::mapped::Mapped;
 use super::similarity::Budget;
 use std::fmt;
@@ -116,8 +116,8 @@ fn trimmed_boundary(haystack: &Haystack<'_>, old: &str) -> Vec<Range<usize>> {
         let texts: Vec<&str> = all.iter().map(|line| line.text).collect();
         occurrences(&texts, middle).into_iter().filter_map(|at| at.checked_sub(1)).collect()
     };
-    let hits = starts.into_iter().filter(|at| trimmed(*at) == first && trimmed(at + count - 1) == last).collect();
-    apart(hits, count).into_iter().map(|at| haystack.lines.span(at, count, block.closing)).collect()
+    let hits = starts.into_iter().filter(|at| trimmed(*at) == first && trimmed(at + count - 1) == last);
+    hits.map(|at| haystack.lines.span(at, count, block.closing)).collect()
 }
 
 fn unicode_normalized(haystack: &Haystack<'_>, old: &str) -> Vec<Range<usize>> {
@@ -137,13 +137,12 @@ fn substrings(text: &str, old: &str) -> Vec<Range<usize>> {
     text.match_indices(old).map(|(at, hit)| at..at + hit.len()).collect()
 }
 
-/// Blocks of lines that are equal after `shape`.
+/// Blocks of lines that are equal after `shape`, overlapping ones too: which of them is meant is not known.
 fn equal_lines(lines: &Lines<'_>, old: &str, shape: fn(&str) -> &str) -> Vec<Range<usize>> {
     let block = Block::of(old);
     let needle: Vec<&str> = block.lines.iter().map(|line| shape(line)).collect();
     let texts: Vec<&str> = lines.all().iter().map(|line| shape(line.text)).collect();
-    let hits = apart(occurrences(&texts, &needle), needle.len());
-    hits.into_iter().map(|at| lines.span(at, needle.len(), block.closing)).collect()
+    occurrences(&texts, &needle).into_iter().map(|at| lines.span(at, needle.len(), block.closing)).collect()
 }
 
 /// Where whole lines are asked for, only white space may stand around a hit in its lines.

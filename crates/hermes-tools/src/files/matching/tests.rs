@@ -1,6 +1,6 @@
 use super::{Budget, find, replace, unix};
 use super::{CHAIN, Edit, Edited, Haystack, Lines, MatchError, Occurrences, SEARCH, Scope, Strategy, View};
-use proptest::prelude::{Strategy as Inputs, any, prop, prop_assert, prop_assert_eq, proptest};
+use proptest::prelude::{Strategy as Inputs, any, prop, prop_assert, proptest};
 
 fn edit<'a>(old: &'a str, new: &'a str) -> Edit<'a> {
     Edit { old, new, occurrences: Occurrences::Only, scope: Scope::Text }
@@ -80,6 +80,21 @@ fn a_bracket_alone_does_not_carry_an_edit() {
 }
 
 #[test]
+fn blocks_that_overlap_are_ambiguous() {
+    let text = "        }\n      }\n    }\n  }\n";
+    let unclear = edited(text, "}\n}\n}", "}\n}\n}\nx").unwrap_err();
+    assert_eq!(unclear, MatchError::Ambiguous { count: 2, strategy: Strategy::LineTrimmed, lines: vec![1, 2] });
+    let all = Edit { occurrences: Occurrences::All, ..edit("}\n}", "x") };
+    assert_eq!(replace(text, &all).unwrap().text, "        x\n    x\n");
+}
+
+#[test]
+fn a_new_line_at_the_margin_stays_there() {
+    let after = edited("  let one = f( 1 );\nb\n", "  let one = f(1);", "  let two = f(2);\nc").unwrap().0;
+    assert_eq!(after, "  let two = f(2);\nc\nb\n");
+}
+
+#[test]
 fn white_space_alone_is_only_found_as_it_is() {
     assert!(matches!(edited("a\n\nb\n", "   ", "x"), Err(MatchError::NotFound { .. })));
 }
@@ -152,9 +167,11 @@ fn a_miss_in_a_large_file_costs_a_fraction_of_the_budget() {
 }
 
 #[test]
-fn a_last_line_without_break_keeps_having_none() {
+fn line_breaks_around_an_edit_stay() {
     let lines = Edit { scope: Scope::WholeLines, ..edit("b\n", "c\n") };
     assert_eq!(replace("ab\nb", &lines).unwrap().text, "ab\nc");
+    let joined = edited("  a;\n  b;\n", "a; \n", "c;").unwrap().0;
+    assert_eq!(joined, "  c;\n  b;\n", "a line that was found by its shape does not run into the next one");
     let gone = Edit { scope: Scope::WholeLines, ..edit("b\n", "") };
     assert_eq!(replace("ab\nb\n", &gone).unwrap().text, "ab\n");
 }
@@ -205,7 +222,7 @@ proptest! {
             let before = text.get(..first.start).unwrap().trim_end_matches([' ', '\t', '\r']);
             prop_assert!(after.text.starts_with(before));
             prop_assert!(after.text.ends_with(text.get(found.spans.last().unwrap().end..).unwrap()));
-            prop_assert_eq!(after.count, found.spans.len());
+            prop_assert!(after.count <= found.spans.len());
         }
     }
 }
