@@ -4,7 +4,9 @@
 mod arguments;
 mod auth;
 mod decoders;
+mod edits;
 mod fault;
+mod patches;
 mod recover;
 mod search;
 mod settings;

@@ -1,0 +1,1 @@
+//! The one gate in front of every effect.
