@@ -247,9 +247,7 @@ pub(super) fn git_branch_delete(act: &Act<'_>) -> bool {
 /// Throwing away what was not committed.
 pub(super) fn git_discard(act: &Act<'_>) -> bool {
     match git(act) {
-        Some(("checkout", args)) => {
-            args.contains(&"--") || args.contains(&".") || flag(&args, 'f', "--force")
-        }
+        Some(("checkout", args)) => args.contains(&"--") || args.contains(&".") || flag(&args, 'f', "--force"),
         Some(("restore", args)) => !flag(&args, 'S', "--staged") || flag(&args, 'W', "--worktree"),
         Some(("switch", args)) => flag(&args, 'f', "--force") || flag(&args, '\0', "--discard-changes"),
         Some(("stash", args)) => matches!(args.first(), Some(&("drop" | "clear"))),
