@@ -5,6 +5,7 @@ mod arguments;
 mod auth;
 mod decoders;
 mod fault;
+mod gate;
 mod recover;
 mod search;
 mod settings;

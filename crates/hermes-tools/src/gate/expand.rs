@@ -3,7 +3,7 @@
 //! Commands inside a substitution are judged where they stand; their output is used where it can be foreseen.
 
 use super::pattern;
-use super::script::options;
+use super::script::{self, options};
 use super::shell::Shell;
 use super::word::{Fields, Origin, Word};
 use brush_parser::word::{
@@ -89,11 +89,11 @@ impl Shell<'_> {
             WordPiece::TildeExpansion(_) => fields.keep(&Word::unknown(Origin::Local)),
             WordPiece::ParameterExpansion(expression) => {
                 let value = self.parameter(&expression);
-                spread(&value, splitting, fields);
+                self.spread(&value, splitting, fields);
             }
             WordPiece::CommandSubstitution(code) | WordPiece::BackquotedCommandSubstitution(code) => {
                 let output = self.output_of(&code);
-                spread(&output, splitting, fields);
+                self.spread(&output, splitting, fields);
             }
             WordPiece::ArithmeticExpression(expression) => {
                 let value = self.arithmetic(&expression.value);
@@ -109,6 +109,16 @@ impl Shell<'_> {
             self.piece(piece.piece, Splitting::Never, &mut fields);
         }
         super::word::joined(&fields.finish())
+    }
+
+    fn spread(&self, value: &Word, splitting: Splitting, fields: &mut Fields) {
+        match splitting {
+            Splitting::AtBlanks => {
+                let separators: Vec<char> = self.variable("IFS").text.chars().collect();
+                fields.split(value, &separators);
+            }
+            Splitting::Never => fields.keep(value),
+        }
     }
 
     /// `"$@"` and `"${a[@]}"`: quoted, and still several words.
@@ -138,17 +148,18 @@ impl Shell<'_> {
     }
 
     /// Sums of literal numbers; everything else is unknown. Substitutions inside are judged.
+    ///
+    /// `$((rm -rf /); ls)` looks like a sum and is a subshell, so what begins like a command is judged as one too.
     pub(super) fn arithmetic(&mut self, expression: &str) -> Word {
+        let start = expression.trim_start_matches(['(', ' ']);
+        let first = start.split([' ', '\t', ')']).next().unwrap_or_default();
+        let like_a_command = !first.is_empty() && first.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'/');
+        if like_a_command && start.contains(' ') && script::read(expression).is_ok() {
+            self.source(expression);
+        }
         let expanded = self.word(expression);
         let text: String = expanded.text.chars().filter(|found| !found.is_whitespace()).collect();
         sum(&text).map_or_else(|| Word::unknown(expanded.origin), |value| Word::literal(value.to_string()))
-    }
-}
-
-fn spread(value: &Word, splitting: Splitting, fields: &mut Fields) {
-    match splitting {
-        Splitting::AtBlanks => fields.split(value),
-        Splitting::Never => fields.keep(value),
     }
 }
 

@@ -4,6 +4,8 @@ use super::act::Act;
 use super::pattern;
 use super::shell::Shell;
 use super::word::{Origin, Word, joined};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 
 const FETCHERS: [&str; 14] =
     ["curl", "wget", "fetch", "http", "https", "xh", "aria2c", "lynx", "w3m", "nc", "ncat", "telnet", "ftp", "ssh"];
@@ -32,6 +34,13 @@ impl Shell<'_> {
                     self.files.insert(key, text.clone());
                 }
                 text
+            }
+            "dd" => {
+                let text = stdin.cloned().unwrap_or_else(|| Word::unknown(Origin::Local));
+                let Some(file) = args.iter().find_map(|word| word.text.strip_prefix("of=")) else { return text };
+                let key = self.file_key(&Word::literal(file));
+                self.files.insert(key, text);
+                Word::default()
             }
             "chmod" => {
                 let makes = args.iter().any(|word| word.text.contains("+x") || is_executable_mode(&word.text));
@@ -63,6 +72,12 @@ impl Shell<'_> {
                         "-d" | "-D" | "--decode" | "-r" | "-di" | "-id" | "-rp" | "-p" | "-A" | "--decrypt"
                     )
                 });
+                if name == "base64"
+                    && decodes
+                    && let Some(text) = stdin.filter(|stdin| stdin.is_known()).and_then(|stdin| decoded(&stdin.text))
+                {
+                    return Word { text, origin: given.max(Origin::Decoded) };
+                }
                 Word::unknown(given.max(if decodes || name == "uudecode" { Origin::Decoded } else { Origin::Local }))
             }
             name if SCRAMBLERS.contains(&name) => Word::unknown(given.max(Origin::Decoded)),
@@ -90,6 +105,11 @@ impl Shell<'_> {
         self.files.insert(key, Word::unknown(Origin::Remote));
         Word::default()
     }
+}
+
+fn decoded(text: &str) -> Option<String> {
+    let packed: String = text.chars().filter(|found| !found.is_whitespace()).collect();
+    STANDARD.decode(packed).ok().and_then(|bytes| String::from_utf8(bytes).ok())
 }
 
 fn is_executable_mode(text: &str) -> bool {

@@ -1,7 +1,8 @@
 //! Programs that run programs: shells, whose text is followed, and other languages, whose text is only noticed.
 
 use super::intent::Seen;
-use super::shell::{Shell, Streams};
+use super::shell::Shell;
+use super::stream::Streams;
 use super::word::{Origin, Word};
 
 pub(super) const SHELLS: [&str; 11] =
@@ -53,6 +54,8 @@ static LANGUAGES: [Language; 10] = [
 const VALUES: [&str; 13] =
     ["-o", "-O", "+o", "+O", "--rcfile", "--init-file", "-X", "-W", "-I", "-r", "--require", "-M", "--import"];
 
+const MOST_TEXTS: usize = 60;
+
 fn language(name: &str) -> Option<&'static Language> {
     let versionless = name.trim_end_matches(|found: char| found.is_ascii_digit() || found == '.');
     LANGUAGES.iter().find(|language| {
@@ -71,7 +74,14 @@ impl Shell<'_> {
                 word.text.contains("system(") || word.text.contains("| getline") || word.text.contains("|getline")
             }) {
                 self.notes.add(Seen::InlineCode, name);
+                for word in args {
+                    self.calls_out(&word.text);
+                }
             }
+        } else if name == "make"
+            && args.windows(2).any(|pair| matches!(pair, [flag, file] if flag.text == "-f" && file.text == "-"))
+        {
+            self.notes.add(Seen::Pipe, name);
         } else if matches!(name, "at" | "batch")
             && let Some(feed) = stdin
         {
@@ -185,18 +195,27 @@ impl Shell<'_> {
 
     /// Texts inside code of another language that it hands to a shell: `os.system('rm -rf /')`.
     fn calls_out(&mut self, code: &str) {
-        const DOORS: [&str; 8] = ["system", "exec", "popen", "subprocess", "spawn", "qx", "`", "rmtree"];
-        if !DOORS.iter().any(|door| code.contains(door)) {
+        const DOORS: [&str; 7] = ["system", "exec", "popen", "subprocess", "spawn", "qx", "`"];
+        const DELETING: [&str; 5] = ["rmtree", "remove_tree", "rmSync", "rm_rf", "rimraf"];
+        let (opens, deletes) =
+            (DOORS.iter().any(|door| code.contains(door)), DELETING.iter().any(|door| code.contains(door)));
+        if !opens && !deletes {
             return;
         }
+        let mut texts: Vec<String> = Vec::new();
         for quote in ['\'', '"', '`'] {
-            for text in code.split(quote).skip(1).step_by(2).filter(|text| text.contains(' ')) {
-                if super::script::read(text).is_ok() {
-                    let (outer, scope) = (self.stdin.take(), self.scope.clone());
-                    self.source(text);
-                    (self.stdin, self.scope) = (outer, scope);
-                }
+            let parts: Vec<&str> = code.split(quote).skip(1).step_by(2).take(MOST_TEXTS).collect();
+            if deletes {
+                texts.extend(parts.iter().filter(|path| !path.contains(' ')).map(|path| format!("rm -r '{path}'")));
             }
+            // One by one, and together: `execvp("rm", ["rm", "-rf", "/"])`.
+            texts.extend(parts.iter().filter(|text| text.contains(' ')).map(|text| (*text).to_owned()));
+            texts.push(parts.join(" "));
         }
+        let (outer, scope) = (self.stdin.take(), self.scope.clone());
+        for text in texts.iter().filter(|text| super::script::read(text).is_ok()) {
+            self.source(text);
+        }
+        (self.stdin, self.scope) = (outer, scope);
     }
 }

@@ -20,6 +20,7 @@ mod rule;
 mod run;
 mod script;
 mod shell;
+mod stream;
 mod text;
 mod word;
 mod wrapper;

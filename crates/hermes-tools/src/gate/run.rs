@@ -3,7 +3,8 @@
 use super::act::Act;
 use super::intent::{NOTABLE, Seen};
 use super::pattern;
-use super::shell::{Shell, Streams};
+use super::shell::Shell;
+use super::stream::Streams;
 use super::word::{Origin, UNKNOWN, Word, joined};
 use super::wrapper::{self, Inner};
 
@@ -76,9 +77,18 @@ impl Shell<'_> {
             return printed;
         }
         self.interpreter(&name, &args, stdin.as_ref(), streams);
+        let outer = self.scope.cwd.clone();
+        self.enter_folder(&name, &args);
         let mut printed = None;
         for inner in wrapper::unwrap(&name, &args) {
-            printed = Some(self.found_inside(inner, streams, via));
+            printed = Some(self.found_inside(inner, &args, streams, via));
+        }
+        self.scope.cwd = outer;
+        if printed.is_none() && matches!(name.as_str(), "ssh" | "su" | "sudo" | "chroot" | "nsenter") {
+            let feed = streams.stdin.clone().or_else(|| self.stdin.clone());
+            if let Some(feed) = feed {
+                self.fed(&feed, &name);
+            }
         }
         let own = self.prints(&name, &args, stdin.as_ref());
         match printed {
@@ -89,15 +99,51 @@ impl Shell<'_> {
         }
     }
 
-    fn found_inside(&mut self, inner: Inner, streams: &Streams, via: &[&'static str]) -> Word {
+    /// `env -C /` and `sudo -D /` run what follows in another folder.
+    fn enter_folder(&mut self, name: &str, args: &[Word]) {
+        let (short, long) = match name {
+            "env" => ("-C", "--chdir"),
+            "sudo" => ("-D", "--chdir"),
+            _ => return,
+        };
+        let mut rest = args.iter().take_while(|word| word.text.starts_with('-') || word.text.contains('='));
+        let at = rest.position(|word| word.text == short || word.text.starts_with(long));
+        let folder = at.and_then(|at| {
+            let attached = args.get(at).and_then(|word| word.text.split_once('=')).map(|(_, folder)| folder.to_owned());
+            attached.or_else(|| args.get(at + 1).map(|word| word.text.clone()))
+        });
+        if let Some(folder) = folder {
+            self.scope.cwd = self.place.absolute(&folder, self.scope.cwd.as_deref());
+        }
+    }
+
+    /// What xargs makes of its input: in place of the marker of `-I`, or behind the other words.
+    fn with_input(&self, words: &mut Vec<Word>, args: &[Word]) {
+        let input = self.stdin.clone().unwrap_or_else(|| Word::unknown(Origin::Local));
+        let input = Word { text: input.text.trim().to_owned(), origin: input.origin };
+        let marker = args.iter().enumerate().find_map(|(at, word)| match word.text.strip_prefix("-I") {
+            Some("") => args.get(at + 1).map(|next| next.text.clone()),
+            Some(attached) => Some(attached.to_owned()),
+            None => None,
+        });
+        match marker.filter(|marker| !marker.is_empty()) {
+            Some(marker) => {
+                for word in words.iter_mut().filter(|word| word.text.contains(&marker)) {
+                    *word =
+                        Word { text: word.text.replace(&marker, &input.text), origin: word.origin.max(input.origin) };
+                }
+            }
+            None if input.is_known() => words
+                .extend(input.text.split_whitespace().map(|text| Word { text: text.to_owned(), origin: input.origin })),
+            None => words.push(input),
+        }
+    }
+
+    fn found_inside(&mut self, inner: Inner, args: &[Word], streams: &Streams, via: &[&'static str]) -> Word {
         match inner {
             Inner::Words { wrapper, mut words } => {
                 if matches!(wrapper, "xargs" | "parallel") {
-                    let origin = self.stdin.as_ref().map_or(Origin::Local, |stdin| stdin.origin);
-                    match self.stdin.as_ref().filter(|stdin| stdin.is_known()) {
-                        Some(stdin) => words.extend(stdin.text.split_whitespace().map(Word::literal)),
-                        None => words.push(Word::unknown(origin)),
-                    }
+                    self.with_input(&mut words, args);
                 }
                 let mut path = via.to_vec();
                 path.push(wrapper);
@@ -207,6 +253,22 @@ impl Shell<'_> {
                 }
                 Some(Word::default())
             }
+            "hash" => {
+                if let [flag, path, name, ..] = args
+                    && flag.text == "-p"
+                {
+                    self.scope.aliases.insert(name.text.clone(), path.text.clone());
+                }
+                Some(Word::default())
+            }
+            "printf" => match args {
+                [flag, name, rest @ ..] if flag.text == "-v" => {
+                    let value = self.prints("printf", rest, None);
+                    self.scope.variables.insert(name.text.clone(), value);
+                    Some(Word::default())
+                }
+                _ => None,
+            },
             "set" => {
                 if let Some(at) = args.iter().position(|word| word.text == "--") {
                     self.scope.arguments = Some(args.iter().skip(at + 1).cloned().collect());

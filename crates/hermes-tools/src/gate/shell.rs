@@ -3,15 +3,16 @@
 //!
 //! Work is bounded: after [`MOST_STEPS`] commands or [`DEEPEST`] levels the rest counts as unreadable.
 
-use super::intent::Seen;
+use super::intent::{COMMANDING, LOADING, Seen};
 use super::judge::Notes;
 use super::place::Place;
 use super::script;
+use super::stream::Streams;
 use super::word::{Origin, Word};
 use brush_parser::ast::{
     AndOr, Assignment, AssignmentName, AssignmentValue, Command, CommandPrefixOrSuffixItem as Item, CompoundCommand,
-    CompoundList, ExtendedTestExpr, ForClauseCommand, FunctionBody, IoFileRedirectKind as Kind,
-    IoFileRedirectTarget as Target, IoRedirect, Pipeline, SeparatorOperator, SimpleCommand, SubshellCommand,
+    CompoundList, ExtendedTestExpr, ForClauseCommand, FunctionBody, Pipeline, SeparatorOperator, SimpleCommand,
+    SubshellCommand,
 };
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -20,6 +21,7 @@ const MOST_STEPS: usize = 4_000;
 const DEEPEST: usize = 24;
 const MOST_ROUNDS: usize = 32;
 const LONGEST_TEXT: usize = 200_000;
+const MOST_FRAGMENTS: usize = 400;
 
 /// What a subshell gets a copy of.
 #[derive(Clone)]
@@ -53,16 +55,6 @@ pub(super) struct Shell<'a> {
     recursed: HashSet<String>,
     steps: usize,
     depth: usize,
-}
-
-/// Redirects of one command.
-#[derive(Default)]
-pub(super) struct Streams {
-    pub(super) stdin: Option<Word>,
-    pub(super) writes: Vec<Word>,
-    pub(super) document: bool,
-    /// The file that takes the standard output.
-    pub(super) stdout: Option<Word>,
 }
 
 impl<'a> Shell<'a> {
@@ -101,6 +93,7 @@ impl<'a> Shell<'a> {
         }
         let Ok(program) = script::read(text) else {
             self.unreadable(text);
+            self.fragments(text);
             return Word::unknown(Origin::Local);
         };
         self.depth += 1;
@@ -111,6 +104,17 @@ impl<'a> Shell<'a> {
         }
         self.depth -= 1;
         output
+    }
+
+    /// A text that cannot be read is still searched, piece by piece: consent to it must not carry a hardline command.
+    fn fragments(&mut self, text: &str) {
+        const ENDS: [char; 12] = [';', '&', '|', '\n', '(', ')', '{', '}', '`', '"', '\'', '$'];
+        let words = ["do", "then", "else", "!", "in"];
+        for piece in text.split(ENDS).take(MOST_FRAGMENTS) {
+            let piece = piece.split_whitespace().map(Word::literal);
+            let piece: Vec<Word> = piece.skip_while(|word| words.contains(&word.text.as_str())).collect();
+            self.run(piece, &Streams::default(), &["fragment"]);
+        }
     }
 
     fn list(&mut self, list: &CompoundList) -> Word {
@@ -284,7 +288,7 @@ impl<'a> Shell<'a> {
         output
     }
 
-    fn subshell(&mut self, subshell: &SubshellCommand) -> Word {
+    pub(super) fn subshell(&mut self, subshell: &SubshellCommand) -> Word {
         let scope = self.scope.clone();
         let output = self.list(&subshell.list);
         self.scope = scope;
@@ -406,82 +410,12 @@ impl<'a> Shell<'a> {
         if whole.text.len() > LONGEST_TEXT {
             whole = Word::unknown(whole.origin);
         }
+        if LOADING.contains(&name.as_str()) {
+            self.notes.add(Seen::Loading, &name);
+        } else if COMMANDING.contains(&name.as_str()) {
+            self.source(&whole.text);
+        }
         self.scope.variables.insert(name, whole);
-    }
-
-    fn streams<'r>(&mut self, redirects: impl IntoIterator<Item = &'r IoRedirect>) -> Streams {
-        let mut streams = Streams::default();
-        for redirect in redirects {
-            self.notes.several();
-            match redirect {
-                IoRedirect::File(descriptor, kind, target) => self.file_stream(*descriptor, kind, target, &mut streams),
-                IoRedirect::HereDocument(_, document) => {
-                    let text = &document.doc.value;
-                    let text = if document.requires_expansion { self.document(text) } else { Word::literal(text) };
-                    streams.stdin = Some(text);
-                    streams.document = true;
-                }
-                IoRedirect::HereString(_, word) => streams.stdin = Some(self.word(&word.value)),
-                IoRedirect::OutputAndError(word, _) => {
-                    let path = self.word(&word.value);
-                    streams.stdout = Some(path.clone());
-                    streams.writes.push(path);
-                }
-            }
-        }
-        self.notes.writes(&streams.writes, self.place, self.scope.cwd.as_deref());
-        streams
-    }
-
-    fn file_stream(&mut self, descriptor: Option<i32>, kind: &Kind, target: &Target, streams: &mut Streams) {
-        let path = match target {
-            Target::Filename(word) | Target::Duplicate(word) => self.word(&word.value),
-            Target::Fd(_) => return,
-            Target::ProcessSubstitution(_, subshell) => self.pipe_file(subshell),
-        };
-        match kind {
-            Kind::Read | Kind::DuplicateInput => {
-                let key = self.file_key(&path);
-                streams.stdin = self.files.get(&key).cloned().or(streams.stdin.take());
-            }
-            Kind::DuplicateOutput if path.text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-') => {}
-            Kind::Write | Kind::Append | Kind::Clobber | Kind::ReadAndWrite | Kind::DuplicateOutput => {
-                if descriptor.is_none_or(|descriptor| descriptor == 1) {
-                    streams.stdout = Some(path.clone());
-                }
-                streams.writes.push(path);
-            }
-        }
-    }
-
-    /// A process substitution is a file whose content is the output.
-    fn pipe_file(&mut self, subshell: &SubshellCommand) -> Word {
-        self.notes.several();
-        let output = self.subshell(subshell);
-        let path = format!("/dev/fd/{}", 63 + self.files.len());
-        self.files.insert(path.clone(), output);
-        Word::literal(path)
-    }
-
-    /// The name under which a file of the script is remembered.
-    pub(super) fn file_key(&self, path: &Word) -> String {
-        self.place.absolute(&path.text, self.scope.cwd.as_deref()).unwrap_or_else(|| path.text.clone())
-    }
-
-    pub(super) fn content(&self, path: &Word) -> Word {
-        self.files.get(&self.file_key(path)).cloned().unwrap_or_else(|| Word::unknown(Origin::Local))
-    }
-
-    /// Where the output goes: into a file that is remembered, or on.
-    fn redirected(&mut self, printed: Word, streams: &Streams) -> Word {
-        match &streams.stdout {
-            Some(path) => {
-                let key = self.file_key(path);
-                self.files.insert(key, printed);
-                Word::default()
-            }
-            None => printed,
-        }
     }
 }
 

@@ -71,15 +71,15 @@ impl Fields {
         self.open.get_or_insert_default().push(part);
     }
 
-    pub(super) fn split(&mut self, part: &Word) {
+    pub(super) fn split(&mut self, part: &Word, separators: &[char]) {
         let mut rest = part.text.as_str();
-        while let Some(at) = rest.find([' ', '\t', '\n']) {
+        while let Some(at) = rest.find(separators) {
             let (head, tail) = rest.split_at(at);
             if !head.is_empty() {
                 self.keep(&Word { text: head.into(), origin: part.origin });
             }
             self.close();
-            rest = tail.trim_start_matches([' ', '\t', '\n']);
+            rest = tail.trim_start_matches(separators);
         }
         if !rest.is_empty() {
             self.keep(&Word { text: rest.into(), origin: part.origin });

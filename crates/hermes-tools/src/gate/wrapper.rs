@@ -295,17 +295,14 @@ impl Wrapper {
                     Some((option, value)) if option.starts_with("--") => (option, Some(value)),
                     _ => (text, None),
                 };
-                let last = option.chars().last().map(|letter| format!("-{letter}"));
-                let fits =
-                    |known: &str| known == option || (!option.starts_with("--") && last.as_deref() == Some(known));
-                if self.code.iter().any(|known| fits(known)) {
+                if takes_next(option, self.code) {
                     let text = match attached {
                         Some(value) => Word { text: value.to_owned(), origin: word.origin },
                         None => more.first().cloned().unwrap_or_default(),
                     };
                     inner.push(Inner::Code { wrapper: self.name, text });
                     rest = more.split_first().map_or(&[], |(_, more)| more);
-                } else if attached.is_none() && self.values.iter().any(|known| fits(known)) {
+                } else if attached.is_none() && takes_next(option, self.values) {
                     rest = more.split_first().map_or(&[], |(_, more)| more);
                 } else {
                     rest = more;
@@ -329,6 +326,17 @@ impl Wrapper {
             _ => {}
         }
     }
+}
+
+/// Whether an option takes the next word: it is known to, or it ends a cluster (`-nu root`). In `-uroot` the value is
+/// attached.
+fn takes_next(option: &str, known: &[&str]) -> bool {
+    if known.contains(&option) {
+        return true;
+    }
+    let Some(letters) = option.strip_prefix('-').filter(|letters| !letters.starts_with('-')) else { return false };
+    let first = letters.char_indices().find(|(_, letter)| known.contains(&format!("-{letter}").as_str()));
+    first.is_some_and(|(at, letter)| at + letter.len_utf8() == letters.len())
 }
 
 fn is_name(text: &str) -> bool {

@@ -37,7 +37,10 @@ fn removes_all_found(act: &Act<'_>) -> bool {
             [how, what] => how.text.starts_with("-exec") && what.text.rsplit('/').next() == Some("rm"),
             _ => false,
         });
-    let narrows = act.texts().any(|text| NARROWING.contains(&text));
+    let narrows = act.args.windows(2).any(|pair| match pair {
+        [test, value] => NARROWING.contains(&test.text.as_str()) && value.text.chars().any(|found| found != '*'),
+        _ => false,
+    });
     let starts = act.texts().take_while(|text| !text.starts_with(['-', '(', '!']));
     removes && !narrows && starts.into_iter().any(|start| act.is_vital(start))
 }

@@ -7,6 +7,8 @@ mod files;
 mod processes;
 mod programs;
 
+pub(super) use programs::{COMMANDING, LOADING};
+
 use super::act::Act;
 use super::place::Place;
 
@@ -45,6 +47,7 @@ pub(super) enum Seen {
     InlineCode,
     Document,
     MadeExecutable,
+    Loading,
 }
 
 #[derive(Clone, Copy)]
@@ -144,7 +147,15 @@ pub static INTENTS: &[Intent] = &[
     dangerous("chmod +x followed by immediate execution", Walk(Seen::MadeExecutable)),
     dangerous("program option that runs a command", Does(programs::runs_helper)),
     dangerous("open a shell to the network", Does(programs::opens_shell)),
+    dangerous(
+        "open a shell to the network",
+        Write(|_, path, _| path.starts_with("/dev/tcp/") || path.starts_with("/dev/udp/")),
+    ),
     dangerous("change what a program loads", Does(programs::changes_loading)),
+    dangerous("change what a program loads", Walk(Seen::Loading)),
+    dangerous("change accounts, firewall or kernel", Does(programs::changes_machine)),
+    dangerous("delete remote resources", Does(programs::deletes_remotely)),
+    dangerous("container with the root of the machine", Does(programs::gives_root_to_container)),
     // Windows.
     dangerous("Windows delete", Does(programs::windows_delete)),
     dangerous("PowerShell encoded command", Does(programs::powershell_encoded)),

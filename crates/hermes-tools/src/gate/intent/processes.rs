@@ -16,7 +16,13 @@ pub(super) fn powers_off(act: &Act<'_>) -> bool {
         "shutdown" | "reboot" | "halt" | "poweroff" => !(asks_only || act.name == "shutdown" && act.has("-c")),
         "init" | "telinit" => matches!(act.operands().first(), Some(&("0" | "6"))),
         "systemctl" | "loginctl" => {
-            matches!(act.operands().first(), Some(&("poweroff" | "reboot" | "halt" | "kexec" | "soft-reboot")))
+            let ends = ["poweroff", "reboot", "halt", "kexec", "soft-reboot"];
+            let goal = |text: &str| {
+                text.strip_suffix(".target").is_some_and(|goal| ends.contains(&goal) || goal == "shutdown")
+            };
+            act.operands().first().is_some_and(|verb| {
+                ends.contains(verb) || matches!(*verb, "start" | "isolate") && act.texts().any(goal)
+            })
         }
         "busctl" | "dbus-send" => act.texts().any(|text| text.contains("PowerOff") || text.contains("Reboot")),
         _ => false,
@@ -51,6 +57,7 @@ fn is_kill_signal(act: &Act<'_>) -> bool {
 pub(super) fn kills_by_force(act: &Act<'_>) -> bool {
     act.is(&["pkill", "killall"]) && is_kill_signal(act)
         || act.name == "killall" && (act.short('r') || act.long("--regexp"))
+        || act.is(&["pkill", "killall"]) && act.short('u')
 }
 
 /// `kill $(pgrep …)`: the numbers are only known when it runs.

@@ -125,6 +125,15 @@ fn git_config(act: &Act<'_>) -> bool {
         "filter.",
         "core.gitproxy",
     ];
+    if act.name == "git" && act.has("config") {
+        return act.args.windows(2).any(|pair| match pair {
+            [key, value] => {
+                let key = key.text.to_lowercase();
+                COMMANDS.iter().any(|known| key.starts_with(known)) && value.text.contains(['!', ' ', '/'])
+            }
+            _ => false,
+        });
+    }
     act.name == "git"
         && act.args.windows(2).any(|pair| match pair {
             [flag, setting] => {
@@ -146,8 +155,28 @@ fn git_config(act: &Act<'_>) -> bool {
 
 /// `vim -c ':!rm'`.
 fn editors(act: &Act<'_>) -> bool {
+    if act.is(&["sed", "gsed"]) {
+        return act.texts().any(sed_runs);
+    }
+    let typed = act.stdin.is_some_and(|stdin| stdin.text.lines().any(|line| line.starts_with(['!', ':'])));
+    if act.is(&["ed", "ex"]) && typed {
+        return true;
+    }
     act.is(&["vim", "vi", "nvim", "ex", "emacs", "less", "more"])
         && act.texts().any(|text| text.contains(":!") || text.starts_with("+!") || text.contains("system("))
+}
+
+/// `sed '1e command'` and `s/a/b/e`.
+fn sed_runs(script: &str) -> bool {
+    script.split([';', '\n']).any(|part| {
+        let part = part.trim();
+        let command = part.trim_start_matches(|found: char| found.is_ascii_digit() || matches!(found, '$' | ',' | '!'));
+        let substitutes = command.starts_with("s/") || command.starts_with("s|") || command.starts_with("s#");
+        let flags = command.rsplit(['/', '|', '#']).next().unwrap_or_default();
+        command.starts_with("e ")
+            || command == "e"
+            || substitutes && flags.contains('e') && flags.chars().all(|found| "gipemM0123456789".contains(found))
+    })
 }
 
 pub(super) fn opens_shell(act: &Act<'_>) -> bool {
@@ -160,15 +189,112 @@ pub(super) fn opens_shell(act: &Act<'_>) -> bool {
     to_network || socat
 }
 
+/// Who may log in, what may pass the firewall, what the kernel allows.
+pub(super) fn changes_machine(act: &Act<'_>) -> bool {
+    const ALWAYS: [&str; 13] = [
+        "useradd",
+        "userdel",
+        "usermod",
+        "adduser",
+        "deluser",
+        "groupadd",
+        "chpasswd",
+        "visudo",
+        "sudoedit",
+        "vipw",
+        "swapoff",
+        "setenforce",
+        "pivot_root",
+    ];
+    let help = act.long("--help") || act.long("--version");
+    let firewall = act.is(&["iptables", "ip6tables"])
+        && ["-F", "-X", "-P", "-D", "--flush"].iter().any(|flag| act.has(flag))
+        || act.name == "nft" && (act.has("flush") || act.has("delete"))
+        || act.name == "ufw" && (act.has("disable") || act.has("reset"));
+    let kernel = act.name == "sysctl" && act.has("-w")
+        || act.name == "passwd" && !act.has("-S")
+        || act.name == "umount" && act.short('a');
+    !help && (act.is(&ALWAYS) || firewall || kernel)
+}
+
+/// Deleting what lives on other machines: program, words that must all be there.
+const REMOTE_DELETES: [(&str, &[&str]); 17] = [
+    ("kubectl", &["delete"]),
+    ("oc", &["delete"]),
+    ("helm", &["uninstall"]),
+    ("terraform", &["destroy"]),
+    ("tofu", &["destroy"]),
+    ("pulumi", &["destroy"]),
+    ("aws", &["s3", "rm"]),
+    ("aws", &["s3", "rb"]),
+    ("aws", &["terminate-instances"]),
+    ("gsutil", &["rm"]),
+    ("gcloud", &["delete"]),
+    ("az", &["delete"]),
+    ("gh", &["repo", "delete"]),
+    ("gh", &["release", "delete"]),
+    ("npm", &["unpublish"]),
+    ("redis-cli", &["FLUSHALL"]),
+    ("redis-cli", &["FLUSHDB"]),
+];
+
+pub(super) fn deletes_remotely(act: &Act<'_>) -> bool {
+    let mongo = act.is(&["mongosh", "mongo"])
+        && act.texts().any(|text| text.contains("dropDatabase") || text.contains(".drop("));
+    let has = |word: &str| act.texts().any(|text| text.eq_ignore_ascii_case(word));
+    mongo || REMOTE_DELETES.iter().any(|(name, words)| act.name == *name && words.iter().all(|word| has(word)))
+}
+
+/// A container that is given the root of the machine.
+pub(super) fn gives_root_to_container(act: &Act<'_>) -> bool {
+    act.is(&["docker", "podman", "nerdctl"])
+        && act.has("run")
+        && act.texts().any(|text| {
+            text == "--privileged"
+                || text.trim_start_matches("-v").trim_start_matches("--volume=").starts_with("/:")
+                || text.contains("source=/,")
+                || text.contains("src=/,")
+        })
+}
+
 /// Libraries and modules of the kernel that change what other programs do.
 pub(super) fn changes_loading(act: &Act<'_>) -> bool {
+    let sets = |text: &str| text.split_once('=').is_some_and(|(name, _)| LOADING.contains(&name));
     act.is(&["insmod", "rmmod"])
         || act.name == "modprobe" && !act.has("-n")
-        || act.is(&["export", "env"])
-            && act.texts().any(|text| {
-                text.starts_with("LD_PRELOAD=") || text.starts_with("BASH_ENV=") || text.starts_with("PROMPT_COMMAND=")
-            })
+        || act.is(&["export", "env", "declare", "sudo"]) && act.texts().any(sets)
 }
+
+/// Variables that make programs load or run something else.
+pub(in crate::gate) const LOADING: [&str; 10] = [
+    "LD_PRELOAD",
+    "LD_AUDIT",
+    "BASH_ENV",
+    "ENV",
+    "DYLD_INSERT_LIBRARIES",
+    "PERL5OPT",
+    "RUBYOPT",
+    "PYTHONSTARTUP",
+    "PERL5DB",
+    "SHELLOPTS",
+];
+/// Variables whose value is a command.
+pub(in crate::gate) const COMMANDING: [&str; 14] = [
+    "PROMPT_COMMAND",
+    "PAGER",
+    "MANPAGER",
+    "GIT_PAGER",
+    "EDITOR",
+    "VISUAL",
+    "GIT_EDITOR",
+    "GIT_SEQUENCE_EDITOR",
+    "GIT_SSH_COMMAND",
+    "GIT_EXTERNAL_DIFF",
+    "GIT_ASKPASS",
+    "SUDO_EDITOR",
+    "LESSOPEN",
+    "BROWSER",
+];
 
 pub(super) fn windows_delete(act: &Act<'_>) -> bool {
     const VERBS: [&str; 5] = ["del", "erase", "rd", "rmdir", "format"];
