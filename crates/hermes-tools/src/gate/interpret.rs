@@ -101,7 +101,10 @@ impl Shell<'_> {
                 self.notes.add(Seen::ShellCode, &code.plain());
                 self.code(&code, "sh -c");
                 let outer = self.scope.clone();
-                self.scope.arguments = Some(given.skip(1).collect());
+                if let Some(zero) = given.next() {
+                    self.scope.variables.insert("0".into(), zero);
+                }
+                self.scope.arguments = Some(given.collect());
                 self.source(&code.text);
                 self.scope = outer;
                 return;
@@ -173,8 +176,11 @@ impl Shell<'_> {
             }
             if !text.starts_with('-') {
                 let key = self.file_key(word);
-                if self.files.get(&key).is_some_and(|content| content.origin == Origin::Remote) {
-                    self.notes.add(Seen::DownloadedRun, text);
+                if let Some(content) = self.files.get(&key).cloned() {
+                    if content.origin == Origin::Remote {
+                        self.notes.add(Seen::DownloadedRun, text);
+                    }
+                    self.calls_out(&content.text);
                 }
                 return;
             }

@@ -112,7 +112,9 @@ impl Shell<'_> {
         match (special, &self.scope.arguments) {
             (SpecialParameter::AllPositionalParameters { .. }, Some(arguments)) => joined(arguments),
             (SpecialParameter::PositionalParameterCount, Some(arguments)) => Word::literal(arguments.len().to_string()),
-            (SpecialParameter::ShellName, _) => Word::literal("bash"),
+            (SpecialParameter::ShellName, _) => {
+                self.scope.variables.get("0").cloned().unwrap_or_else(|| Word::literal("bash"))
+            }
             _ => Word::unknown(Origin::Local),
         }
     }

@@ -40,7 +40,7 @@ const SYSTEM: [&str; 10] =
     ["/etc", "/private/etc", "/private/var", "/boot", "/usr", "/bin", "/sbin", "/lib", "/lib64", "/System"];
 const DISKS: [&str; 10] = ["sd", "nvme", "hd", "mmcblk", "vd", "xvd", "disk", "rdisk", "mapper", "dm-"];
 /// Files in a home that run code or hold keys.
-const SENSITIVE: [&str; 20] = [
+const SENSITIVE: [&str; 22] = [
     ".ssh",
     ".bashrc",
     ".zshrc",
@@ -61,6 +61,8 @@ const SENSITIVE: [&str; 20] = [
     ".config/fish",
     ".config/autostart",
     ".gitconfig",
+    ".config/systemd",
+    "Library/LaunchAgents",
 ];
 
 impl Place {
@@ -159,7 +161,7 @@ impl Place {
             .and_then(|rest| rest.split_once('/'))
             .is_some_and(|(_, file)| SENSITIVE.iter().any(|known| is_inside(file, known)));
         let steering = [".env", "config.yaml", "auth.json"].map(|file| format!("{}/{file}", self.hermes_home));
-        in_home || in_other || steering.contains(&path)
+        in_home || in_other || steering.contains(&path) || path.contains("/.git/hooks/")
     }
 
     /// `.env`, `.env.local` …, `config.yaml`.

@@ -41,7 +41,9 @@ impl Shell<'_> {
         }
         let head = words.remove(0);
         let args = words;
-        if !head.is_known() {
+        // `$VENV/bin/python` is python, wherever it lies.
+        let base = head.text.rsplit('/').next().unwrap_or_default();
+        if base.contains(UNKNOWN) {
             self.notes.add(Seen::UnknownCommand, &joined(&args).plain());
         }
         if head.plain().is_empty() {
@@ -78,7 +80,7 @@ impl Shell<'_> {
         }
         self.interpreter(&name, &args, stdin.as_ref(), streams);
         let outer = self.scope.cwd.clone();
-        self.enter_folder(&name, &args);
+        self.enter(&name, &args);
         let mut printed = None;
         for inner in wrapper::unwrap(&name, &args) {
             printed = Some(self.found_inside(inner, &args, streams, via));
@@ -99,8 +101,17 @@ impl Shell<'_> {
         }
     }
 
-    /// `env -C /` and `sudo -D /` run what follows in another folder.
-    fn enter_folder(&mut self, name: &str, args: &[Word]) {
+    /// `env X=rm -C /` and `sudo -D /` run what follows with other variables and in another folder.
+    fn enter(&mut self, name: &str, args: &[Word]) {
+        for word in args.iter().take_while(|word| word.text.starts_with('-') || word.text.contains('=')) {
+            if let Some((variable, value)) =
+                word.text.split_once('=').filter(|(variable, _)| !variable.starts_with('-'))
+                && matches!(name, "env" | "sudo" | "doas")
+            {
+                let value = Word { text: value.to_owned(), origin: word.origin };
+                self.scope.variables.insert(variable.to_owned(), value);
+            }
+        }
         let (short, long) = match name {
             "env" => ("-C", "--chdir"),
             "sudo" => ("-D", "--chdir"),

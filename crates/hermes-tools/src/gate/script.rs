@@ -22,10 +22,14 @@ pub(super) fn options() -> ParserOptions {
 
 pub(super) fn read(text: &str) -> Result<Program, Unreadable> {
     let options = options();
-    if substitutions(text) > MOST_SUBSTITUTIONS {
+    let nested = substitutions(text);
+    if nested > MOST_SUBSTITUTIONS || has_document_in_expansion(text) {
         return Err(Unreadable);
     }
-    let tokens = uncached_tokenize_str(text, &options.tokenizer_options()).map_err(|_| Unreadable)?;
+    // The tokenizer expects a closing character after a here-document where the text may have ended.
+    let padding = if text.contains("<<") { "\n".repeat(nested + 1) } else { String::new() };
+    let tokens =
+        uncached_tokenize_str(&format!("{text}{padding}"), &options.tokenizer_options()).map_err(|_| Unreadable)?;
     if is_too_deep(&tokens) || has_huge_descriptor(&tokens) {
         return Err(Unreadable);
     }
@@ -35,6 +39,22 @@ pub(super) fn read(text: &str) -> Result<Program, Unreadable> {
 fn substitutions(text: &str) -> usize {
     let dollars = text.as_bytes().windows(2).filter(|pair| matches!(*pair, [b'$', b'(' | b'{' | b'['])).count();
     dollars + text.bytes().filter(|byte| *byte == b'`').count() / 2
+}
+
+/// `${x:-<<E}` is text to a shell and a here-document to the tokenizer, which would take the next lines for its body.
+fn has_document_in_expansion(text: &str) -> bool {
+    text.lines().any(|line| {
+        let mut rest = line;
+        while let Some((_, inside)) = rest.split_once("${") {
+            let (name, after) = inside.split_once('}').unwrap_or((inside, ""));
+            let is_simple = !name.contains(['\'', '"', '\\', '$', '<', '`']);
+            if !is_simple && inside.replace("<<<", "").contains("<<") {
+                return true;
+            }
+            rest = if is_simple { after } else { inside };
+        }
+        false
+    })
 }
 
 /// A pattern of `case` ends in a parenthesis that nothing opened; `;;` pays for it.

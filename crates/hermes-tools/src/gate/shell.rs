@@ -50,7 +50,8 @@ pub(super) struct Shell<'a> {
     pub(super) executable: HashSet<String>,
     pub(super) stdin: Option<Word>,
     pub(super) position: Position,
-    calling: Vec<String>,
+    /// The bodies, not the names: a function may define another of its own name.
+    calling: Vec<Rc<FunctionBody>>,
     /// Functions that called themselves.
     recursed: HashSet<String>,
     steps: usize,
@@ -314,7 +315,7 @@ impl<'a> Shell<'a> {
 
     /// Calls a function. A function that starts itself in a pipe or in the background multiplies without end.
     pub(super) fn call(&mut self, name: &str, body: &Rc<FunctionBody>, arguments: Option<Vec<Word>>) -> Word {
-        if self.calling.iter().any(|caller| caller == name) {
+        if self.calling.iter().any(|caller| Rc::ptr_eq(caller, body)) {
             let again = !self.recursed.insert(name.to_owned());
             if self.position.background || (self.position.in_pipe && again) {
                 self.notes.add(Seen::ForkBomb, name);
@@ -323,7 +324,7 @@ impl<'a> Shell<'a> {
         }
         self.recursed.remove(name);
         let outer = std::mem::replace(&mut self.scope.arguments, arguments);
-        self.calling.push(name.to_owned());
+        self.calling.push(Rc::clone(body));
         let position = std::mem::take(&mut self.position);
         let streams = self.streams(body.1.iter().flat_map(|list| &list.0));
         let printed = self.compound(&body.0);
@@ -360,8 +361,8 @@ impl<'a> Shell<'a> {
                     words.push(self.word(&word.value));
                 }
                 Item::IoRedirect(redirect) => redirects.push(redirect),
-                Item::ProcessSubstitution(_, subshell) => {
-                    let path = self.pipe_file(subshell);
+                Item::ProcessSubstitution(kind, subshell) => {
+                    let path = self.pipe_file(kind, subshell);
                     words.push(path);
                 }
             }

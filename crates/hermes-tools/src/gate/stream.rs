@@ -2,7 +2,10 @@
 
 use super::shell::Shell;
 use super::word::{Origin, Word};
-use brush_parser::ast::{IoFileRedirectKind as Kind, IoFileRedirectTarget as Target, IoRedirect, SubshellCommand};
+use brush_parser::ast::{
+    IoFileRedirectKind as Kind, IoFileRedirectTarget as Target, IoRedirect, ProcessSubstitutionKind as Direction,
+    SubshellCommand,
+};
 
 /// Redirects of one command.
 #[derive(Default)]
@@ -43,7 +46,7 @@ impl Shell<'_> {
         let path = match target {
             Target::Filename(word) | Target::Duplicate(word) => self.word(&word.value),
             Target::Fd(number) => Word::literal(number.to_string()),
-            Target::ProcessSubstitution(_, subshell) => self.pipe_file(subshell),
+            Target::ProcessSubstitution(kind, subshell) => self.pipe_file(kind, subshell),
         };
         match kind {
             Kind::DuplicateInput if path.text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-') => {
@@ -67,9 +70,15 @@ impl Shell<'_> {
     }
 
     /// A process substitution is a file whose content is the output.
-    pub(super) fn pipe_file(&mut self, subshell: &SubshellCommand) -> Word {
+    pub(super) fn pipe_file(&mut self, kind: &Direction, subshell: &SubshellCommand) -> Word {
         self.notes.several();
+        let outer = self.stdin.clone();
+        if matches!(kind, Direction::Write) && self.stdin.is_none() {
+            // `echo … > >(sh)`: something is written to it.
+            self.stdin = Some(Word::unknown(Origin::Local));
+        }
         let output = self.subshell(subshell);
+        self.stdin = outer;
         let path = format!("/dev/fd/{}", 63 + self.files.len());
         self.files.insert(path.clone(), output);
         Word::literal(path)
