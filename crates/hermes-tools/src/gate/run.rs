@@ -231,6 +231,7 @@ impl Shell<'_> {
         }
     }
 
+    /// Builtins that change what the rest of the script sees.
     fn builtin(&mut self, name: &str, args: &[Word], stdin: Option<&Word>) -> Option<Word> {
         match name {
             "cd" | "pushd" | "chdir" => {
@@ -301,6 +302,14 @@ impl Shell<'_> {
                 }
                 Some(Word::default())
             }
+            "test" | "[" | "true" | "false" | "return" | "exit" | "break" | "continue" => Some(Word::default()),
+            _ => self.text_builtin(name, args, stdin),
+        }
+    }
+
+    /// Builtins that run a text in this very shell.
+    fn text_builtin(&mut self, name: &str, args: &[Word], stdin: Option<&Word>) -> Option<Word> {
+        match name {
             "eval" => {
                 let text = joined(args);
                 if !is_hook(self.notes.act_before_last(), &text) {
@@ -327,7 +336,6 @@ impl Shell<'_> {
                 }
                 Some(Word::default())
             }
-            "test" | "[" | "true" | "false" | "return" | "exit" | "break" | "continue" => Some(Word::default()),
             _ => None,
         }
     }
