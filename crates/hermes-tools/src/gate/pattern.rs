@@ -2,7 +2,7 @@
 
 use super::word::UNKNOWN;
 
-const MOST_BRACES: usize = 64;
+const MOST_BRACES: usize = 1_024;
 
 /// Whether a glob matches the whole text. Unknown parts of the pattern match anything.
 pub(super) fn matches(pattern: &str, text: &str) -> bool {

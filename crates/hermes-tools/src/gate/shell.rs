@@ -1,7 +1,8 @@
 //! Walks through a script as a shell would, on paper: variables, functions, directories and files it writes are
 //! remembered, every branch is taken, every loop goes round once for each known value.
 //!
-//! Work is bounded: after [`MOST_STEPS`] commands or [`DEEPEST`] levels the rest counts as unreadable.
+//! Work is bounded: what goes on after [`MOST_STEPS`] commands or below [`DEEPEST`] levels is too large to check and never
+//! runs, since nobody could say what is behind.
 
 use super::intent::{COMMANDING, LOADING, Seen};
 use super::judge::Notes;
@@ -17,9 +18,8 @@ use brush_parser::ast::{
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-const MOST_STEPS: usize = 4_000;
+const MOST_STEPS: usize = 20_000;
 const DEEPEST: usize = 24;
-const MOST_ROUNDS: usize = 32;
 const LONGEST_TEXT: usize = 200_000;
 const MOST_FRAGMENTS: usize = 400;
 
@@ -89,7 +89,7 @@ impl<'a> Shell<'a> {
     /// Judges a text as a script, and tells what it would print.
     pub(super) fn source(&mut self, text: &str) -> Word {
         if self.depth >= DEEPEST || text.len() > LONGEST_TEXT {
-            self.unreadable(text);
+            self.notes.add(Seen::TooLarge, text);
             return Word::unknown(Origin::Local);
         }
         let Ok(program) = script::read(text) else {
@@ -160,7 +160,7 @@ impl<'a> Shell<'a> {
         self.steps += 1;
         let may = self.steps <= MOST_STEPS && self.depth < DEEPEST;
         if !may {
-            self.unreadable("more steps than are followed");
+            self.notes.add(Seen::TooLarge, "more steps than are followed");
         }
         may
     }
@@ -275,11 +275,7 @@ impl<'a> Shell<'a> {
             Some(values) => values.iter().flat_map(|value| self.words(&value.value)).collect(),
             None => self.scope.arguments.clone().unwrap_or_else(|| vec![Word::unknown(Origin::Local)]),
         };
-        let values = match values.len() {
-            0 => vec![Word::unknown(Origin::Local)],
-            1..=MOST_ROUNDS => values,
-            _ => values.into_iter().take(MOST_ROUNDS).chain([Word::unknown(Origin::Local)]).collect(),
-        };
+        let values = if values.is_empty() { vec![Word::unknown(Origin::Local)] } else { values };
         let mut output = Word::default();
         for value in values {
             self.scope.variables.insert(clause.variable_name.clone(), value);

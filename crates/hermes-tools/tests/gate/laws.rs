@@ -132,6 +132,19 @@ proptest! {
     }
 }
 
+/// Work in front of a command does not carry it past the limits of the reader.
+#[test]
+fn no_amount_of_work_hides_a_command() {
+    for (before, after) in [
+        ("ls; ".repeat(24_000), "rm -rf /".to_owned()),
+        (format!("for d in {}", "a ".repeat(400)), "/; do rm -rf $d; done".to_owned()),
+        (format!("rm -rf {{{}", "a,".repeat(500)), "/}".to_owned()),
+        ("sh -c $(echo ".repeat(30), format!("rm -rf /{}", ")".repeat(30))),
+    ] {
+        assert_eq!(worst(&format!("{before}{after}")), Some(Class::Hardline), "{after}");
+    }
+}
+
 #[test]
 fn what_is_too_large_or_too_deep_is_never_harmless() {
     for text in [
