@@ -15,7 +15,7 @@ use hermes_core::store::StoreError;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
@@ -28,7 +28,7 @@ const MENDINGS: u32 = 2;
 /// one finds nothing of the file in its memory.
 const SLICE: Duration = Duration::from_millis(1);
 /// What is to be written next usually comes within this time, as an answer to what was written last.
-const LINGER: Duration = Duration::from_micros(100);
+const LINGER: Duration = Duration::from_micros(150);
 /// After this many commits the log is moved into the file as soon as nobody waits. Where somebody always does, SQLite
 /// moves it by itself when it has grown to a thousand pages.
 const CHECKPOINT_EVERY: u64 = 50;
@@ -199,7 +199,7 @@ impl Desk<'_> {
         if self.turn.as_ref().is_some_and(|(_, since)| since.elapsed() >= SLICE) {
             self.turn = None;
         }
-        if let Ok(order) = orders.recv_timeout(LINGER) {
+        if let Some(order) = soon(orders) {
             return Some(order);
         }
         self.turn = None;
@@ -325,6 +325,18 @@ impl Desk<'_> {
         let told = if self.db.is_some() { error.told_of_open(self.path) } else { error.told(self.path) };
         self.health.hear(&told);
         told
+    }
+}
+
+/// What comes within a moment. Looking again and again finds it sooner than being woken up for it.
+fn soon(orders: &Receiver<Order>) -> Option<Order> {
+    let end = Instant::now() + LINGER;
+    loop {
+        match orders.try_recv() {
+            Ok(order) => return Some(order),
+            Err(TryRecvError::Empty) if Instant::now() < end => std::thread::yield_now(),
+            Err(_) => return None,
+        }
     }
 }
 

@@ -6,6 +6,7 @@ mod auth;
 mod decoders;
 mod edits;
 mod fault;
+mod gate;
 mod patches;
 mod recover;
 mod search;

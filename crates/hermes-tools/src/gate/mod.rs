@@ -1,1 +1,35 @@
 //! The one gate in front of every effect.
+//!
+//! A command is read as a shell reads it ([`judge`]): words are expanded as far as that is possible without running
+//! anything, wrappers are seen through, and what would run is held against one table of intents. What cannot be read
+//! or known is a finding of its own, so that nothing passes because it was not understood. [`decide`] turns findings
+//! and the policy of the owner into allow, ask or refuse. Both are pure: no file is opened, nothing is run, and the
+//! text that was judged is never printed back for running.
+
+mod act;
+mod decide;
+mod expand;
+mod feed;
+mod intent;
+mod interpret;
+mod judge;
+mod parameter;
+mod pattern;
+mod place;
+mod rule;
+mod run;
+mod script;
+mod shell;
+mod stream;
+mod text;
+mod word;
+mod wrapper;
+
+pub use decide::{
+    Answer, Channel, Decision, Opinion, Permanence, Policy, Reason, Refusal, Remember, Settled, SudoPassword, Yolo,
+    decide, hear, settle,
+};
+pub use intent::{Class, INTENTS, Intent, Memory, canonical_key};
+pub use judge::{Finding, Judgement, Shape, judge};
+pub use place::Place;
+pub use rule::{Effect, Mode, Rule};

@@ -1,0 +1,136 @@
+//! From a command to what is dangerous about it.
+
+use super::act::Act;
+use super::intent::{Class, Detect, INTENTS, Intent, Seen};
+use super::place::Place;
+use super::shell::Shell;
+use super::text::spellings;
+use super::word::Word;
+use std::collections::BTreeSet;
+
+const EXCERPT: usize = 120;
+const MOST_ACTS: usize = 400;
+
+/// One danger that was seen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// What people read and what is remembered.
+    pub key: &'static str,
+    pub class: Class,
+    /// The command it was seen in, as far as it is known.
+    pub what: String,
+}
+
+/// Whether a command is one command and nothing else. Only such a one can be allowed by its text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    Plain,
+    Composed,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Judgement {
+    /// The worst first, each key once.
+    pub findings: Vec<Finding>,
+    pub shape: Shape,
+    /// The command and every command found in it, for rules.
+    pub texts: BTreeSet<String>,
+    /// Whether all of it could be read.
+    pub readable: bool,
+    command: String,
+}
+
+impl Judgement {
+    /// The command as it was given.
+    pub fn command(&self) -> &str {
+        &self.command
+    }
+}
+
+/// What was noticed on the way.
+pub(super) struct Notes {
+    findings: Vec<Finding>,
+    acts: Vec<String>,
+    shape: Shape,
+}
+
+impl Notes {
+    pub(super) fn add(&mut self, seen: Seen, what: &str) {
+        for intent in INTENTS.iter().filter(|intent| matches!(intent.detect, Detect::Walk(known) if known == seen)) {
+            self.found(intent, what);
+        }
+    }
+
+    fn found(&mut self, intent: &Intent, what: &str) {
+        if self.findings.iter().all(|finding| finding.key != intent.key) {
+            let what = what.chars().take(EXCERPT).collect();
+            self.findings.push(Finding { key: intent.key, class: intent.class, what });
+        }
+    }
+
+    pub(super) fn act(&mut self, act: &Act<'_>) {
+        for intent in INTENTS {
+            if let Detect::Act(test) = intent.detect
+                && test(act)
+            {
+                self.found(intent, &act.text());
+            }
+        }
+        if self.acts.len() < MOST_ACTS {
+            self.acts.push(act.text());
+        }
+    }
+
+    pub(super) fn act_before_last(&self) -> &str {
+        self.acts.iter().rev().nth(1).map_or("", String::as_str)
+    }
+
+    pub(super) fn writes(&mut self, files: &[Word], place: &Place, cwd: Option<&str>) {
+        for file in files {
+            for intent in INTENTS {
+                if let Detect::Write(test) = intent.detect
+                    && test(place, &file.text, cwd)
+                {
+                    self.found(intent, &file.plain());
+                }
+            }
+        }
+    }
+
+    pub(super) fn several(&mut self) {
+        self.shape = Shape::Composed;
+    }
+}
+
+/// Reads a command as a shell would and names every danger in it. Never runs or opens anything.
+///
+/// ```
+/// use hermes_tools::gate::{Class, Place, judge};
+/// let place = Place { home: "/home/ada".into(), hermes_home: "/home/ada/.hermes".into(), cwd: "/work".into() };
+/// assert!(judge("git commit -m 'rm -rf / fix'", &place).findings.is_empty());
+/// assert_eq!(judge("X=rm; $X -rf /", &place).findings.first().map(|found| found.class), Some(Class::Hardline));
+/// ```
+pub fn judge(command: &str, place: &Place) -> Judgement {
+    let mut notes = Notes { findings: Vec::new(), acts: Vec::new(), shape: Shape::Plain };
+    let mut texts = BTreeSet::from([command.trim().to_owned()]);
+    match spellings(command) {
+        Ok(spellings) => {
+            if spellings.len() > 1 {
+                notes.several();
+            }
+            for spelling in spellings {
+                if spelling.contains(['$', '`', '\n']) {
+                    notes.several();
+                }
+                Shell::new(place, &mut notes).source(&spelling);
+                texts.insert(spelling.trim().to_owned());
+            }
+        }
+        Err(_) => notes.add(Seen::TooLarge, command),
+    }
+    notes.findings.sort_by_key(|finding| finding.class);
+    let unread = |finding: &Finding| INTENTS.iter().any(|intent| intent.key == finding.key && intent.hides_text());
+    let readable = !notes.findings.iter().any(unread);
+    texts.extend(notes.acts);
+    Judgement { findings: notes.findings, shape: notes.shape, texts, readable, command: command.to_owned() }
+}

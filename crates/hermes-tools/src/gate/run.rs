@@ -1,0 +1,353 @@
+//! What one command does: functions and aliases, builtins that change the state, wrappers, and the table of intents.
+
+use super::act::Act;
+use super::intent::{NOTABLE, Seen};
+use super::pattern;
+use super::shell::Shell;
+use super::stream::Streams;
+use super::word::{Origin, UNKNOWN, Word, joined};
+use super::wrapper::{self, Inner};
+
+/// Commands whose output is made to be evaluated, and comes from the machine itself.
+const HOOKS: [&str; 18] = [
+    "ssh-agent",
+    "pyenv",
+    "rbenv",
+    "nodenv",
+    "direnv",
+    "brew",
+    "conda",
+    "starship",
+    "zoxide",
+    "opam",
+    "luarocks",
+    "minikube",
+    "dircolors",
+    "fnm",
+    "mise",
+    "keychain",
+    "thefuck",
+    "register-python-argcomplete",
+];
+
+impl Shell<'_> {
+    pub(super) fn act(&mut self, words: Vec<Word>, streams: &Streams) -> Word {
+        self.run(words, streams, &[])
+    }
+
+    pub(super) fn run(&mut self, mut words: Vec<Word>, streams: &Streams, via: &[&'static str]) -> Word {
+        if words.is_empty() || !self.may_go_on() {
+            return Word::default();
+        }
+        let head = words.remove(0);
+        let args = words;
+        // `$VENV/bin/python` is python, wherever it lies.
+        let base = head.text.rsplit('/').next().unwrap_or_default();
+        if base.contains(UNKNOWN) {
+            self.notes.add(Seen::UnknownCommand, &joined(&args).plain());
+        }
+        if head.plain().is_empty() {
+            // An unset variable or an empty "$@" leaves the next word in its place: `$SUDO rm`.
+            return self.run(args, streams, via);
+        }
+        let name = self.name_of(&head);
+        if via.is_empty() {
+            if let Some(body) = self.scope.functions.get(&head.text).cloned() {
+                return self.call(&head.text, &body, Some(args));
+            }
+            if let Some(text) = self.scope.aliases.remove(&head.text) {
+                let printed = self.source(&format!("{text} {}", quoted(&args)));
+                self.scope.aliases.insert(head.text, text);
+                return printed;
+            }
+        }
+        let stdin = streams.stdin.clone().or_else(|| self.stdin.clone());
+        let act = Act {
+            name: &name,
+            args: &args,
+            via,
+            background: self.position.background,
+            stdin: stdin.as_ref(),
+            place: self.place,
+            cwd: self.scope.cwd.as_deref(),
+        };
+        self.notes.act(&act);
+        let written = act.writes();
+        self.notes.writes(&written, self.place, self.scope.cwd.as_deref());
+        self.script_file(&head, &args);
+        if let Some(printed) = self.builtin(&name, &args, stdin.as_ref()) {
+            return printed;
+        }
+        self.interpreter(&name, &args, stdin.as_ref(), streams);
+        let outer = self.scope.cwd.clone();
+        self.enter(&name, &args);
+        let mut printed = None;
+        for inner in wrapper::unwrap(&name, &args) {
+            printed = Some(self.found_inside(inner, &args, streams, via));
+        }
+        self.scope.cwd = outer;
+        if printed.is_none() && matches!(name.as_str(), "ssh" | "su" | "sudo" | "chroot" | "nsenter") {
+            let feed = streams.stdin.clone().or_else(|| self.stdin.clone());
+            if let Some(feed) = feed {
+                self.fed(&feed, &name);
+            }
+        }
+        let own = self.prints(&name, &args, stdin.as_ref());
+        match printed {
+            // What ssh prints comes from elsewhere, whatever ran there.
+            Some(inner) if own.origin == Origin::Remote => Word { text: inner.text, origin: Origin::Remote },
+            Some(inner) => inner,
+            None => own,
+        }
+    }
+
+    /// `env X=rm -C /` and `sudo -D /` run what follows with other variables and in another folder.
+    fn enter(&mut self, name: &str, args: &[Word]) {
+        for word in args.iter().take_while(|word| word.text.starts_with('-') || word.text.contains('=')) {
+            if let Some((variable, value)) =
+                word.text.split_once('=').filter(|(variable, _)| !variable.starts_with('-'))
+                && matches!(name, "env" | "sudo" | "doas")
+            {
+                let value = Word { text: value.to_owned(), origin: word.origin };
+                self.scope.variables.insert(variable.to_owned(), value);
+            }
+        }
+        let (short, long) = match name {
+            "env" => ("-C", "--chdir"),
+            "sudo" => ("-D", "--chdir"),
+            _ => return,
+        };
+        let mut rest = args.iter().take_while(|word| word.text.starts_with('-') || word.text.contains('='));
+        let at = rest.position(|word| word.text == short || word.text.starts_with(long));
+        let folder = at.and_then(|at| {
+            let attached = args.get(at).and_then(|word| word.text.split_once('=')).map(|(_, folder)| folder.to_owned());
+            attached.or_else(|| args.get(at + 1).map(|word| word.text.clone()))
+        });
+        if let Some(folder) = folder {
+            self.scope.cwd = self.place.absolute(&folder, self.scope.cwd.as_deref());
+        }
+    }
+
+    /// What xargs makes of its input: in place of the marker of `-I`, or behind the other words.
+    fn with_input(&self, words: &mut Vec<Word>, args: &[Word]) {
+        let input = self.stdin.clone().unwrap_or_else(|| Word::unknown(Origin::Local));
+        let input = Word { text: input.text.trim().to_owned(), origin: input.origin };
+        let marker = args.iter().enumerate().find_map(|(at, word)| match word.text.strip_prefix("-I") {
+            Some("") => args.get(at + 1).map(|next| next.text.clone()),
+            Some(attached) => Some(attached.to_owned()),
+            None => None,
+        });
+        match marker.filter(|marker| !marker.is_empty()) {
+            Some(marker) => {
+                for word in words.iter_mut().filter(|word| word.text.contains(&marker)) {
+                    *word =
+                        Word { text: word.text.replace(&marker, &input.text), origin: word.origin.max(input.origin) };
+                }
+            }
+            None if input.is_known() => words
+                .extend(input.text.split_whitespace().map(|text| Word { text: text.to_owned(), origin: input.origin })),
+            None => words.push(input),
+        }
+    }
+
+    fn found_inside(&mut self, inner: Inner, args: &[Word], streams: &Streams, via: &[&'static str]) -> Word {
+        match inner {
+            Inner::Words { wrapper, mut words } => {
+                if matches!(wrapper, "xargs" | "parallel") {
+                    self.with_input(&mut words, args);
+                }
+                let mut path = via.to_vec();
+                path.push(wrapper);
+                self.run(words, streams, &path)
+            }
+            Inner::Code { wrapper, text } => {
+                self.code(&text, wrapper);
+                let stdin = self.stdin.clone();
+                let printed = self.source(&text.text);
+                self.stdin = stdin;
+                printed
+            }
+        }
+    }
+
+    /// Text that is given to a shell: where it comes from decides whether it can be trusted at all.
+    pub(super) fn code(&mut self, text: &Word, through: &str) {
+        match text.origin {
+            Origin::Remote => self.notes.add(Seen::RemoteCode, through),
+            Origin::Decoded => self.notes.add(Seen::DecodedCode, through),
+            _ if !text.is_known() => self.notes.add(Seen::ComputedCode, &text.plain()),
+            _ => {}
+        }
+    }
+
+    /// The name of a command without folders. A pattern is the first dangerous name it can stand for.
+    fn name_of(&mut self, head: &Word) -> String {
+        let plain = head.plain();
+        let base = plain.rsplit(['/', '\\']).next().unwrap_or(&plain).to_lowercase();
+        let base = base.strip_suffix(".exe").unwrap_or(&base);
+        if pattern::has_glob(base) && base != "[" && base != "[[" {
+            self.notes.add(Seen::UnknownCommand, &plain);
+            if let Some(name) = NOTABLE.iter().find(|name| pattern::matches(base, name)) {
+                return (*name).to_owned();
+            }
+        }
+        let mixed = base.chars().any(|found| !found.is_ascii() && found.is_alphabetic() && found != UNKNOWN)
+            && base.chars().any(|found| found.is_ascii_alphabetic());
+        if mixed {
+            self.notes.add(Seen::LookAlike, base);
+        }
+        base.to_owned()
+    }
+
+    /// A program of the script's own making that is started by its path.
+    fn script_file(&mut self, head: &Word, args: &[Word]) {
+        if !head.text.contains('/') {
+            return;
+        }
+        let key = self.file_key(head);
+        if self.executable.contains(&key) {
+            self.notes.add(Seen::MadeExecutable, &head.text);
+        }
+        if let Some(content) = self.files.get(&key).cloned() {
+            self.file_runs(&content, &head.text, args);
+        }
+    }
+
+    pub(super) fn file_runs(&mut self, content: &Word, path: &str, args: &[Word]) {
+        if content.origin == Origin::Remote {
+            self.notes.add(Seen::DownloadedRun, path);
+        } else {
+            self.code(content, path);
+        }
+        if !content.is_known() {
+            return;
+        }
+        let first = content.text.lines().next().unwrap_or_default();
+        if !first.starts_with("#!") || first.contains("sh") {
+            let outer = self.scope.clone();
+            self.scope.arguments = Some(args.to_vec());
+            self.source(&content.text);
+            self.scope = outer;
+        }
+    }
+
+    /// Builtins that change what the rest of the script sees.
+    fn builtin(&mut self, name: &str, args: &[Word], stdin: Option<&Word>) -> Option<Word> {
+        match name {
+            "cd" | "pushd" | "chdir" => {
+                let target = args.iter().find(|word| !word.text.starts_with('-'));
+                let home = Word::literal(self.place.home.clone());
+                let target = if args.is_empty() { Some(&home) } else { target };
+                self.scope.cwd = target.and_then(|target| self.place.absolute(&target.text, self.scope.cwd.as_deref()));
+                Some(Word::default())
+            }
+            "export" | "declare" | "local" | "readonly" | "typeset" => {
+                for word in args {
+                    if let Some((name, value)) = word.text.split_once('=') {
+                        let value = Word { text: value.to_owned(), origin: word.origin };
+                        self.scope.variables.insert(name.to_owned(), value);
+                    }
+                }
+                Some(Word::default())
+            }
+            "unset" => {
+                for word in args {
+                    self.scope.variables.remove(&word.text);
+                    self.scope.functions.remove(&word.text);
+                }
+                Some(Word::default())
+            }
+            "alias" => {
+                for word in args {
+                    if let Some((name, text)) = word.text.split_once('=') {
+                        self.scope.aliases.insert(name.to_owned(), text.to_owned());
+                    }
+                }
+                Some(Word::default())
+            }
+            "hash" => {
+                if let [flag, path, name, ..] = args
+                    && flag.text == "-p"
+                {
+                    self.scope.aliases.insert(name.text.clone(), path.text.clone());
+                }
+                Some(Word::default())
+            }
+            "printf" => match args {
+                [flag, name, rest @ ..] if flag.text == "-v" => {
+                    let value = self.prints("printf", rest, None);
+                    self.scope.variables.insert(name.text.clone(), value);
+                    Some(Word::default())
+                }
+                _ => None,
+            },
+            "set" => {
+                if let Some(at) = args.iter().position(|word| word.text == "--") {
+                    self.scope.arguments = Some(args.iter().skip(at + 1).cloned().collect());
+                }
+                Some(Word::default())
+            }
+            "shift" => {
+                if let Some(arguments) = self.scope.arguments.as_mut().filter(|arguments| !arguments.is_empty()) {
+                    arguments.remove(0);
+                }
+                Some(Word::default())
+            }
+            "read" | "mapfile" | "readarray" => {
+                let line = stdin.filter(|stdin| stdin.is_known()).and_then(|stdin| stdin.text.lines().next());
+                let origin = stdin.map_or(Origin::Local, |stdin| stdin.origin);
+                for word in args.iter().filter(|word| !word.text.starts_with('-')) {
+                    let value = line.map_or_else(|| Word::unknown(origin), |line| Word { text: line.into(), origin });
+                    self.scope.variables.insert(word.text.clone(), value);
+                }
+                Some(Word::default())
+            }
+            "test" | "[" | "true" | "false" | "return" | "exit" | "break" | "continue" => Some(Word::default()),
+            _ => self.text_builtin(name, args, stdin),
+        }
+    }
+
+    /// Builtins that run a text in this very shell.
+    fn text_builtin(&mut self, name: &str, args: &[Word], stdin: Option<&Word>) -> Option<Word> {
+        match name {
+            "eval" => {
+                let text = joined(args);
+                if !is_hook(self.notes.act_before_last(), &text) {
+                    self.code(&text, "eval");
+                    return Some(self.source(&text.text));
+                }
+                Some(Word::default())
+            }
+            "trap" => {
+                let code = args.first().cloned().unwrap_or_default();
+                Some(self.source(&code.text))
+            }
+            "source" | "." => {
+                if let Some((file, rest)) = args.split_first() {
+                    let key = self.file_key(file);
+                    if let Some(content) = self.files.get(&key).cloned() {
+                        if content.origin >= Origin::Decoded || content.is_known() {
+                            self.file_runs(&content, &file.text, rest);
+                        }
+                    } else if file.text == "/dev/stdin" {
+                        let feed = stdin.cloned().unwrap_or_default();
+                        self.fed(&feed, "source");
+                    }
+                }
+                Some(Word::default())
+            }
+            _ => None,
+        }
+    }
+}
+
+/// `eval "$(ssh-agent -s)"`: the last command that was seen is what printed the text.
+fn is_hook(last: &str, text: &Word) -> bool {
+    let name = last.split(' ').next().unwrap_or_default();
+    text.origin == Origin::Local && text.plain().trim().is_empty() && HOOKS.contains(&name)
+}
+
+/// Words as a shell would have to be given them to read the same words.
+fn quoted(words: &[Word]) -> String {
+    words.iter().map(|word| format!("'{}'", word.text.replace('\'', "'\\''"))).collect::<Vec<_>>().join(" ")
+}
