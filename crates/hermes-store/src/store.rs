@@ -5,7 +5,7 @@ use crate::fault::{DbError, DbResult};
 use crate::health::{Health, HealthReport};
 use crate::patience::Patience;
 use crate::readers::Readers;
-use crate::search::{Upkeep, grams};
+use crate::search::Upkeep;
 use crate::writer::Writer;
 use hermes_core::clock::Clock;
 use hermes_core::store::{Kept, StoreError};
@@ -13,9 +13,6 @@ use hermes_types::Moment;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
-
-/// As many messages are indexed at once; others may write in between.
-const BATCH: usize = 200;
 
 /// Sessions in one SQLite file. Cheap to clone; all clones share one writer. A process opens a file once.
 #[derive(Clone)]
@@ -72,12 +69,6 @@ impl SqliteStore {
         self.tidy_up().await;
         self.0.readers.close();
         self.0.writer.close().await;
-    }
-
-    /// Indexes every message that is still waiting for it. Searching finds them before, too, only slower.
-    pub async fn catch_up(&self) -> Result<(), StoreError> {
-        while self.write(|db| grams::catch_up(db, BATCH)).await? {}
-        Ok(())
     }
 
     pub fn path(&self) -> &Path {

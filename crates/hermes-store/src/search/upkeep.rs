@@ -4,6 +4,7 @@
 
 use super::grams;
 use crate::store::{Acquaintance, SqliteStore};
+use hermes_core::store::StoreError;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -16,6 +17,7 @@ pub(super) const WHILE_ASKED: Duration = Duration::from_millis(1500);
 /// At the end of a program fewer are worth it, and nobody waits long.
 const WORTHWHILE_AT_THE_END: u64 = 200;
 const AT_THE_END: Duration = Duration::from_millis(300);
+/// As many messages are indexed at once; others may write in between.
 const BATCH: usize = 200;
 
 /// What a search found to be done.
@@ -44,6 +46,12 @@ impl Drop for Upkeep {
 }
 
 impl SqliteStore {
+    /// Indexes every message that is still waiting for it. Searching finds them before, too, only slower.
+    pub async fn catch_up(&self) -> Result<(), StoreError> {
+        while self.write(|db| grams::catch_up(db, BATCH)).await? {}
+        Ok(())
+    }
+
     /// Does what is needed, some time soon. One at a time.
     pub(super) fn keep_up(&self, need: Need) {
         if need == Need::Nothing || self.upkeep().is_busy.swap(true, Ordering::AcqRel) {

@@ -164,6 +164,7 @@ async fn write_question(store: &SqliteStore, new: NewSession, question: Vec<NewM
     store.create(new).await?;
     let asked = store.append(&session, question).await;
     if asked.is_err() {
+        // What made the question fail is told; that an empty session stays behind is no news beside it.
         let _ = store.delete_if_empty(&session).await;
         store.close().await;
     }
