@@ -1,8 +1,24 @@
 //! The hands of Hermes: what the agent does in the world, and the one gate in front of it.
 //!
-//! Commands are judged before anything runs ([`gate`]); files are read and changed in native code ([`files`]); arguments
-//! reach a tool in the types that it declares ([`args`]).
+//! A [`tool::Tool`] declares what a call would touch; [`run`] reads the calls of a model, keeps conflicting ones apart,
+//! and asks the [`gate`] before each; commands run in [`terminal`] and [`process`], files are read and changed in native
+//! code ([`files`]). Every call gets exactly one result, whatever happens.
 
 pub mod args;
+pub mod builtin;
+pub mod checkpoint;
+mod clarify;
+pub mod desk;
+pub mod effects;
+pub mod face;
 pub mod files;
 pub mod gate;
+pub mod memory;
+pub mod process;
+pub mod registry;
+pub mod run;
+pub mod settings;
+pub mod terminal;
+pub mod todo;
+pub mod tool;
+pub mod toolset;

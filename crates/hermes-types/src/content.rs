@@ -41,6 +41,14 @@ impl Content {
         }
     }
 
+    /// Adds text at the end: to the text, or as a part of its own.
+    pub fn append(&mut self, text: &str) {
+        match self {
+            Self::Text(own) => own.push_str(text),
+            Self::Parts(parts) => parts.push(Part::of_text(text)),
+        }
+    }
+
     /// True when there is no text but white space and no other part.
     pub fn is_blank(&self) -> bool {
         match self {

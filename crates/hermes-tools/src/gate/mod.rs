@@ -4,7 +4,8 @@
 //! anything, wrappers are seen through, and what would run is held against one table of intents. What cannot be read
 //! or known is a finding of its own, so that nothing passes because it was not understood. [`decide`] turns findings
 //! and the policy of the owner into allow, ask or refuse. Both are pure: no file is opened, nothing is run, and the
-//! text that was judged is never printed back for running.
+//! text that was judged is never printed back for running. [`Gate`] puts the questions and keeps the answers; what it
+//! let pass carries a [`Permit`].
 
 mod act;
 mod decide;
@@ -13,8 +14,10 @@ mod feed;
 mod intent;
 mod interpret;
 mod judge;
+mod keeper;
 mod parameter;
 mod pattern;
+mod permit;
 mod place;
 mod rule;
 mod run;
@@ -31,5 +34,7 @@ pub use decide::{
 };
 pub use intent::{Class, INTENTS, Intent, Memory, canonical_key};
 pub use judge::{Finding, Judgement, Shape, judge};
+pub use keeper::{ApprovalSettings, Gate, LastingConsent, Wish};
+pub use permit::{Approval, Cause, Permit, Refused};
 pub use place::Place;
 pub use rule::{Effect, Mode, Rule};

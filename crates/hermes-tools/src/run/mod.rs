@@ -1,0 +1,108 @@
+//! From the calls of a model to their results.
+//!
+//! Calls are read in order; the longest run of calls whose effects do not conflict makes a wave. In a wave every call is
+//! shown to the gate first, in order, then what was permitted runs side by side. The next wave is read only after that,
+//! so that a command is judged in the directory it will run in. Every call gets exactly one result, in the order of the
+//! calls: after a panic, a timeout, a refusal and an interrupt too.
+
+mod finish;
+mod frame;
+mod guardrail;
+mod hook;
+mod read;
+mod sanitise;
+mod settings;
+mod spill;
+mod wave;
+
+pub use finish::{Disposition, Finished, Status};
+pub use guardrail::Guardrail;
+pub use hook::{CallView, Hook, OnFailure, Verdict};
+pub use settings::RunSettings;
+pub use spill::Spill;
+pub use wave::{Untold, Witness};
+
+use crate::desk::Desk;
+use crate::registry::Registry;
+use hermes_core::stop::Stop;
+use hermes_types::ToolCall;
+use read::Read;
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+
+/// The tools of a conversation, ready to be used.
+pub struct Hands {
+    registry: Arc<Registry>,
+    hooks: Vec<Arc<dyn Hook>>,
+    /// The names this conversation may call; others are unknown to it.
+    offered: BTreeSet<String>,
+}
+
+/// A tool found that the turn cannot go on. The results are there nevertheless: one for each call.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Aborted {
+    pub reason: String,
+    pub results: Vec<Finished>,
+}
+
+impl Hands {
+    pub fn new(registry: Arc<Registry>, offered: BTreeSet<String>) -> Self {
+        Self { registry, hooks: Vec::new(), offered }
+    }
+
+    /// Hooks see a call in the order they were added.
+    #[must_use]
+    pub fn with_hook(mut self, hook: Arc<dyn Hook>) -> Self {
+        self.hooks.push(hook);
+        self
+    }
+
+    /// Runs the calls of one reply. One result for each, in their order.
+    pub async fn run(
+        &self,
+        calls: &[ToolCall],
+        desk: &Arc<Desk>,
+        witness: &dyn Witness,
+        stop: &Stop,
+    ) -> Result<Vec<Finished>, Aborted> {
+        let mut waiting: VecDeque<&ToolCall> = calls.iter().collect();
+        let mut carried: Option<Read> = None;
+        let mut results: Vec<Finished> = Vec::with_capacity(calls.len());
+        let mut abort: Option<String> = None;
+        while abort.is_none() && !stop.stopped() && (carried.is_some() || !waiting.is_empty()) {
+            let mut wave: Vec<Read> = Vec::new();
+            while let Some(next) = self.next(&mut carried, &mut waiting, desk, stop).await {
+                if next.fits(&wave) {
+                    wave.push(next);
+                } else {
+                    carried = Some(next);
+                    break;
+                }
+            }
+            let (finished, reason) = self.run_wave(wave, desk, witness, stop).await;
+            results.extend(finished);
+            abort = reason;
+        }
+        let unread = waiting.into_iter().map(Finished::skipped);
+        results.extend(carried.map(Read::skipped).into_iter().chain(unread));
+        desk.shop.spill.fit_turn(&mut results).await;
+        match abort {
+            Some(reason) => Err(Aborted { reason, results }),
+            None => Ok(results),
+        }
+    }
+
+    /// The next call, read against the world as it is now. A call that was carried over is not shown to the hooks again.
+    async fn next(
+        &self,
+        carried: &mut Option<Read>,
+        waiting: &mut VecDeque<&ToolCall>,
+        desk: &Arc<Desk>,
+        stop: &Stop,
+    ) -> Option<Read> {
+        match carried.take() {
+            Some(read) => Some(read.again(desk, stop)),
+            None => Some(self.read(waiting.pop_front()?, desk, stop).await),
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! One wave: the gate in order, then everything side by side, then the results in order.
+
+use super::finish::{Disposition, Finished, Status};
+use super::hook::CallView;
+use super::read::{Candidate, Read, State};
+use super::{Hands, frame, sanitise};
+use crate::desk::Desk;
+use crate::effects::Effects;
+use crate::gate::{Permit, Wish};
+use crate::tool::{Output, Source, ToolError};
+use futures_util::future::BoxFuture;
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use hermes_core::stop::Stop;
+use hermes_types::{Content, ToolCall};
+use serde_json::json;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Semaphore;
+use tokio::task::JoinHandle;
+
+/// As many calls run at the same time.
+const SIDE_BY_SIDE: usize = 8;
+/// After an interrupt a tool has this long to end by itself and say what became of it.
+const GRACE: Duration = Duration::from_secs(3);
+
+/// Hears of a call before it has any effect, and of its end. What it returns an error for does not run.
+pub trait Witness: Send + Sync {
+    fn begins<'a>(&'a self, call: &'a ToolCall, effects: &'a Effects) -> BoxFuture<'a, Result<(), String>>;
+    fn ended<'a>(&'a self, finished: &'a Finished) -> BoxFuture<'a, Result<(), String>>;
+}
+
+/// Nobody keeps a record.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Untold;
+
+impl Witness for Untold {
+    fn begins<'a>(&'a self, _call: &'a ToolCall, _effects: &'a Effects) -> BoxFuture<'a, Result<(), String>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn ended<'a>(&'a self, _finished: &'a Finished) -> BoxFuture<'a, Result<(), String>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+}
+
+/// How the work of one call ended.
+enum End {
+    Gave(Result<Output, ToolError>),
+    Panicked(String),
+    TimedOut(Duration),
+    Cancelled,
+}
+
+impl Hands {
+    /// Runs calls that get along. The reason to end the turn comes beside their results, when there is one.
+    pub(super) async fn run_wave(
+        &self,
+        wave: Vec<Read>,
+        desk: &Arc<Desk>,
+        witness: &dyn Witness,
+        stop: &Stop,
+    ) -> (Vec<Finished>, Option<String>) {
+        let seats = Arc::new(Semaphore::new(SIDE_BY_SIDE));
+        let mut running = FuturesUnordered::new();
+        let mut results: Vec<Option<Finished>> = Vec::new();
+        let mut abort = None;
+        for (place, read) in wave.into_iter().enumerate() {
+            results.push(None);
+            let settled = match read.state {
+                State::Ended(finished) => Some(finished),
+                State::Abort(reason) => {
+                    abort = Some(reason);
+                    Some(Finished::skipped(&read.call))
+                }
+                State::Ready(_) if abort.is_some() || stop.stopped() => Some(Finished::skipped(&read.call)),
+                State::Ready(candidate) => match self.admit(&read.call, *candidate, desk, witness, stop).await {
+                    Ok((candidate, permit)) => {
+                        let work = self.work(read.call, candidate, permit, seats.clone(), stop.clone());
+                        running.push(async move { (place, work.await) });
+                        None
+                    }
+                    Err(finished) => Some(finished),
+                },
+            };
+            if let Some(finished) = settled {
+                abort = abort.or(tell(witness, &finished).await);
+                put(&mut results, place, finished);
+            }
+        }
+        while let Some((place, (finished, reason))) = running.next().await {
+            abort = abort.or(reason).or(tell(witness, &finished).await);
+            put(&mut results, place, finished);
+        }
+        (results.into_iter().flatten().collect(), abort)
+    }
+
+    /// Guardrail, gate and witness: everything between a call and its first effect.
+    async fn admit(
+        &self,
+        call: &ToolCall,
+        mut candidate: Candidate,
+        desk: &Arc<Desk>,
+        witness: &dyn Witness,
+        stop: &Stop,
+    ) -> Result<(Candidate, Permit), Finished> {
+        let blocked = |content: serde_json::Value| Finished::refused(call, Status::Blocked, content.to_string());
+        let guardrails = &desk.settings().run.guardrails;
+        let canonical = candidate.canonical();
+        if let Some(reason) = desk.guardrail.before(candidate.seen(&canonical), guardrails) {
+            return Err(blocked(json!({ "error": reason })));
+        }
+        let effects = std::mem::take(&mut candidate.prepared.effects);
+        let wish = Wish { tool: &candidate.entry.card.name, session: &desk.session, effects };
+        let permit = match desk.shop.gate.admit(wish, stop).await {
+            Ok(permit) => permit,
+            Err(refused) => return Err(blocked(candidate.entry.tool.refused(&refused))),
+        };
+        match witness.begins(call, permit.effects()).await {
+            Ok(()) => Ok((candidate, permit)),
+            Err(reason) => {
+                Err(blocked(json!({ "error": format!("not run, because it could not be recorded: {reason}") })))
+            }
+        }
+    }
+
+    /// Runs one call to its one end.
+    async fn work(
+        &self,
+        call: ToolCall,
+        candidate: Candidate,
+        permit: Permit,
+        seats: Arc<Semaphore>,
+        stop: Stop,
+    ) -> (Finished, Option<String>) {
+        let canonical = candidate.canonical();
+        let Candidate { entry, arguments, cx, prepared, .. } = candidate;
+        let desk = cx.desk.clone();
+        let clock = desk.shop.clock.clone();
+        let _seat = seats.acquire().await;
+        let began = clock.elapsed();
+        let task = tokio::spawn((prepared.run)(permit, cx.clone()));
+        let end = wait(task, prepared.limit, &cx.stop, &stop, &*clock).await;
+        let mut abort = None;
+        let (status, disposition, content) = match end {
+            End::Gave(Ok(output)) => (Status::Done, Disposition::Complete, output.into_content()),
+            End::Gave(Err(ToolError::Tell(value))) => (Status::Failed, Disposition::Complete, value.to_string().into()),
+            End::Gave(Err(ToolError::Abort(reason))) => {
+                let content = json!({ "error": reason }).to_string();
+                abort = Some(reason);
+                (Status::Failed, Disposition::Complete, content.into())
+            }
+            End::Panicked(reason) => {
+                let error = sanitise::error(&format!("Tool execution failed: {reason}"));
+                (Status::Failed, Disposition::Unknown, json!({ "error": error }).to_string().into())
+            }
+            End::TimedOut(limit) => {
+                let error = format!("{} was stopped: it did not end within {} s", call.function.name, limit.as_secs());
+                (Status::TimedOut, Disposition::Unknown, json!({ "error": error }).to_string().into())
+            }
+            End::Cancelled => {
+                let error = format!("{} was interrupted; it may have done part of its work", call.function.name);
+                let content = json!({"error": error, "status": "cancelled"}).to_string();
+                (Status::Cancelled, Disposition::Unknown, content.into())
+            }
+        };
+        let name = call.function.name.clone();
+        let took = clock.elapsed().saturating_sub(began);
+        let mut finished = Finished { call: call.id.clone(), name, content, status, disposition, took };
+        for hook in &self.hooks {
+            let view =
+                CallView { tool: &finished.name, arguments: &arguments, session: &desk.session, call: &finished.call };
+            if let Some(text) = hook.after(view, &finished).await {
+                finished.content = Content::Text(text);
+            }
+        }
+        let card = &entry.card;
+        let seen = super::guardrail::Seen { tool: &card.name, arguments: &canonical, repeats: card.repeats };
+        let failed = finished.status != Status::Done;
+        let note = desk.guardrail.after(seen, failed, &finished.content.text(), &desk.settings().run.guardrails);
+        finished.content = desk.shop.spill.capped(&finished.call, card.result_cap, finished.content).await;
+        if card.source == Source::Strangers {
+            finished.content = frame::framed(&card.name, finished.content);
+        }
+        if let Some(note) = note {
+            finished.content.append(&format!("\n\n{note}"));
+        }
+        (finished, abort)
+    }
+}
+
+/// Waits for the work, its limit, or an interrupt with its grace. Work that does not end is cut off.
+async fn wait(
+    mut task: JoinHandle<Result<Output, ToolError>>,
+    limit: Option<Duration>,
+    own: &Stop,
+    stop: &Stop,
+    clock: &dyn hermes_core::clock::Clock,
+) -> End {
+    let limit_passed = async {
+        match limit {
+            Some(limit) => clock.alarm(limit).await,
+            None => std::future::pending().await,
+        }
+    };
+    let cut = tokio::select! {
+        joined = &mut task => return End::of(joined),
+        () = limit_passed => End::TimedOut(limit.unwrap_or_default()),
+        () = stop.wait() => End::Cancelled,
+    };
+    own.stop();
+    if let Ok(joined) = tokio::time::timeout(GRACE, &mut task).await {
+        return End::of(joined);
+    }
+    task.abort();
+    cut
+}
+
+impl End {
+    fn of(joined: Result<Result<Output, ToolError>, tokio::task::JoinError>) -> Self {
+        match joined {
+            Ok(gave) => Self::Gave(gave),
+            Err(error) if error.is_cancelled() => Self::Cancelled,
+            Err(error) => {
+                let payload = error.into_panic();
+                let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
+                let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
+                Self::Panicked(format!("panic: {}", text.unwrap_or_else(|| "no reason given".to_owned())))
+            }
+        }
+    }
+}
+
+/// A result that could not be recorded ends the turn: going on would lose it.
+async fn tell(witness: &dyn Witness, finished: &Finished) -> Option<String> {
+    witness.ended(finished).await.err().map(|reason| format!("a result could not be recorded: {reason}"))
+}
+
+fn put(results: &mut [Option<Finished>], place: usize, finished: Finished) {
+    if let Some(slot) = results.get_mut(place) {
+        *slot = Some(finished);
+    }
+}

@@ -1,0 +1,73 @@
+//! What the owner decided and what the program found around it, read once into plain values.
+
+use crate::checkpoint::CheckpointSettings;
+use crate::files::FileSettings;
+use crate::gate::ApprovalSettings;
+use crate::memory::MemorySettings;
+use crate::run::RunSettings;
+use crate::terminal::TerminalSettings;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+/// Where the program runs and what it was started with. Only the face knows how to find out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Surroundings {
+    /// The person's home.
+    pub home: PathBuf,
+    /// The home of Hermes: the active profile's.
+    pub hermes_home: PathBuf,
+    /// The home of Hermes without a profile.
+    pub hermes_root: PathBuf,
+    /// Where the conversation starts.
+    pub cwd: PathBuf,
+    pub temp: PathBuf,
+    pub variables: BTreeMap<String, String>,
+    /// Variables that belong to Hermes (keys of providers, tools and messengers): no child sees them.
+    pub private_variables: BTreeSet<String>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    pub around: Surroundings,
+    pub approvals: ApprovalSettings,
+    pub terminal: TerminalSettings,
+    pub files: FileSettings,
+    pub memory: MemorySettings,
+    pub checkpoints: CheckpointSettings,
+    pub run: RunSettings,
+}
+
+impl Settings {
+    /// Reads a whole `config.yaml`, already with its defaults. What cannot be read is named and gets its default.
+    pub fn read(config: &Value, around: Surroundings) -> (Self, Vec<String>) {
+        let mut odd = Vec::new();
+        let settings = Self {
+            around,
+            approvals: ApprovalSettings::read(config, &mut odd),
+            terminal: section(config, "terminal", &mut odd),
+            files: FileSettings::read(config, &mut odd),
+            memory: section(config, "memory", &mut odd),
+            checkpoints: section(config, "checkpoints", &mut odd),
+            run: RunSettings::read(config, &mut odd),
+        };
+        (settings, odd)
+    }
+
+    /// Everything at its default, for these surroundings.
+    pub fn plain(around: Surroundings) -> Self {
+        Self::read(&Value::Null, around).0
+    }
+}
+
+/// One section of the settings by its name; a missing one has its defaults.
+pub(crate) fn section<T: DeserializeOwned + Default>(config: &Value, name: &str, odd: &mut Vec<String>) -> T {
+    match config.get(name) {
+        None | Some(Value::Null) => T::default(),
+        Some(value) => T::deserialize(value).unwrap_or_else(|error| {
+            odd.push(format!("{name}: {error}; its defaults are used"));
+            T::default()
+        }),
+    }
+}
