@@ -1,17 +1,17 @@
 //! One wave: the gate in order, then everything side by side, then the results in order.
 
 use super::finish::{Disposition, Finished, Status};
-use super::hook::CallView;
+use super::guardrail::Seen;
 use super::read::{Candidate, Read, State};
 use super::{Hands, frame, sanitise};
 use crate::desk::Desk;
 use crate::effects::Effects;
 use crate::gate::{Permit, Wish};
-use crate::tool::{Output, Source, ToolError};
+use crate::tool::{Card, Output, Source, ToolError};
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use hermes_core::stop::Stop;
-use hermes_types::{Content, ToolCall};
+use hermes_types::{Object, ToolCall};
 use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
@@ -67,25 +67,24 @@ impl Hands {
         for (place, read) in wave.into_iter().enumerate() {
             results.push(None);
             let settled = match read.state {
-                State::Ended(finished) => Some(finished),
+                State::Ended(finished) => finished,
                 State::Abort(reason) => {
                     abort = Some(reason);
-                    Some(Finished::skipped(&read.call))
+                    Finished::skipped(&read.call)
                 }
-                State::Ready(_) if abort.is_some() || stop.stopped() => Some(Finished::skipped(&read.call)),
+                State::Ready(_) if abort.is_some() || stop.stopped() => Finished::skipped(&read.call),
                 State::Ready(candidate) => match self.admit(&read.call, *candidate, desk, witness, stop).await {
                     Ok((candidate, permit)) => {
-                        let work = self.work(read.call, candidate, permit, seats.clone(), stop.clone());
+                        let work = self.work(read.call, read.shown, candidate, permit, seats.clone(), stop.clone());
                         running.push(async move { (place, work.await) });
-                        None
+                        continue;
                     }
-                    Err(finished) => Some(finished),
+                    Err(finished) => finished,
                 },
             };
-            if let Some(finished) = settled {
-                abort = abort.or(tell(witness, &finished).await);
-                put(&mut results, place, finished);
-            }
+            let finished = self.conclude(settled, read.shown.as_ref(), desk).await;
+            abort = abort.or(tell(witness, &finished).await);
+            put(&mut results, place, finished);
         }
         while let Some((place, (finished, reason))) = running.next().await {
             abort = abort.or(reason).or(tell(witness, &finished).await);
@@ -127,13 +126,14 @@ impl Hands {
     async fn work(
         &self,
         call: ToolCall,
+        shown: Option<Object>,
         candidate: Candidate,
         permit: Permit,
         seats: Arc<Semaphore>,
         stop: Stop,
     ) -> (Finished, Option<String>) {
         let canonical = candidate.canonical();
-        let Candidate { entry, arguments, cx, prepared, .. } = candidate;
+        let Candidate { entry, cx, prepared, .. } = candidate;
         let desk = cx.desk.clone();
         let clock = desk.shop.clock.clone();
         let _seat = seats.acquire().await;
@@ -165,16 +165,14 @@ impl Hands {
         };
         let name = call.function.name.clone();
         let took = clock.elapsed().saturating_sub(began);
-        let mut finished = Finished { call: call.id.clone(), name, content, status, disposition, took };
-        for hook in &self.hooks {
-            let view =
-                CallView { tool: &finished.name, arguments: &arguments, session: &desk.session, call: &finished.call };
-            if let Some(text) = hook.after(view, &finished).await {
-                finished.content = Content::Text(text);
-            }
-        }
-        let card = &entry.card;
-        let seen = super::guardrail::Seen { tool: &card.name, arguments: &canonical, repeats: card.repeats };
+        let finished = Finished { call: call.id.clone(), name, content, status, disposition, took };
+        let finished = self.conclude(finished, shown.as_ref(), &desk).await;
+        (self.trim(finished, &entry.card, &canonical, &desk).await, abort)
+    }
+
+    /// What the model sees of a result: bounded, framed, and with a warning when it goes round in circles.
+    async fn trim(&self, mut finished: Finished, card: &Card, canonical: &str, desk: &Desk) -> Finished {
+        let seen = Seen { tool: &card.name, arguments: canonical, repeats: card.repeats };
         let failed = finished.status != Status::Done;
         let note = desk.guardrail.after(seen, failed, &finished.content.text(), &desk.settings().run.guardrails);
         finished.content = desk.shop.spill.capped(&finished.call, card.result_cap, finished.content).await;
@@ -184,7 +182,7 @@ impl Hands {
         if let Some(note) = note {
             finished.content.append(&format!("\n\n{note}"));
         }
-        (finished, abort)
+        finished
     }
 }
 
