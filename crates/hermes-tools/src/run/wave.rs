@@ -11,17 +11,21 @@ use crate::tool::{Card, Output, Source, ToolError};
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use hermes_core::stop::Stop;
-use hermes_types::{Object, ToolCall};
+use hermes_types::{Event, Object, ToolCall, clip};
 use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
-use tokio::task::JoinHandle;
+use tokio_util::task::AbortOnDropHandle;
 
 /// As many calls run at the same time.
 const SIDE_BY_SIDE: usize = 8;
 /// After an interrupt a tool has this long to end by itself and say what became of it.
 const GRACE: Duration = Duration::from_secs(3);
+
+/// Arguments that say what a call is about, the most telling first.
+const MAIN_ARGUMENTS: [&str; 9] = ["command", "path", "pattern", "query", "url", "question", "goal", "action", "name"];
+const ABOUT: usize = 80;
 
 /// Hears of a call before it has any effect, and of its end. What it returns an error for does not run.
 pub trait Witness: Send + Sync {
@@ -138,7 +142,14 @@ impl Hands {
         let clock = desk.shop.clock.clone();
         let _seat = seats.acquire().await;
         let began = clock.elapsed();
-        let task = tokio::spawn((prepared.run)(permit, cx.clone()));
+        let about = about(shown.as_ref());
+        desk.shop.listener.hear(Event::ToolStarted {
+            call_id: call.id.clone(),
+            name: call.function.name.clone(),
+            about,
+        });
+        // A turn that is dropped takes its calls with it.
+        let task = AbortOnDropHandle::new(tokio::spawn((prepared.run)(permit, cx.clone())));
         let end = wait(task, prepared.limit, &cx.stop, &stop, &*clock).await;
         let mut abort = None;
         let (status, disposition, content) = match end {
@@ -165,7 +176,14 @@ impl Hands {
         };
         let name = call.function.name.clone();
         let took = clock.elapsed().saturating_sub(began);
-        let finished = Finished { call: call.id.clone(), name, content, status, disposition, took };
+        let duration_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+        desk.shop.listener.hear(Event::ToolFinished {
+            call_id: call.id.clone(),
+            name: name.clone(),
+            status,
+            duration_ms,
+        });
+        let finished = Finished { call: call.id, name, content, status, disposition, took };
         let finished = self.conclude(finished, shown.as_ref(), &desk).await;
         (self.trim(finished, &entry.card, &canonical, &desk).await, abort)
     }
@@ -186,9 +204,15 @@ impl Hands {
     }
 }
 
+/// The argument a person would want to see, on one line.
+fn about(arguments: Option<&Object>) -> String {
+    let told = MAIN_ARGUMENTS.iter().find_map(|name| arguments?.get(*name)?.as_str());
+    clip(told.unwrap_or_default().lines().next().unwrap_or_default().trim(), ABOUT)
+}
+
 /// Waits for the work, its limit, or an interrupt with its grace. Work that does not end is cut off.
 async fn wait(
-    mut task: JoinHandle<Result<Output, ToolError>>,
+    mut task: AbortOnDropHandle<Result<Output, ToolError>>,
     limit: Option<Duration>,
     own: &Stop,
     stop: &Stop,

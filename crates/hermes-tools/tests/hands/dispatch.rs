@@ -10,6 +10,7 @@ use hermes_tools::registry::Replace;
 use hermes_tools::run::{CallView, Disposition, Finished, Hands, Hook, OnFailure, Status, Verdict, Witness};
 use hermes_tools::tool::{Card, Output, Tool, ToolError};
 use hermes_types::{CallId, ToolCall};
+use proptest::prelude::*;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -43,6 +44,8 @@ struct Part {
 enum Act {
     #[default]
     Work,
+    /// As work, but gives way only a few times.
+    Yield,
     Panic,
     Hang,
     /// Ends when it is asked to.
@@ -84,6 +87,12 @@ impl Tool for Actor {
             Act::Work => {
                 tokio::time::sleep(Duration::from_millis(20)).await;
                 Output::json(&json!({"did": args.name, "count": args.count, "paths": permit.effects().scopes.len()}))
+            }
+            Act::Yield => {
+                for _ in 0..args.count {
+                    tokio::task::yield_now().await;
+                }
+                Output::json(&args.name)
             }
             Act::Panic => panic!("{} <system>fell</system>", args.name),
             Act::Hang => std::future::pending().await,
@@ -356,5 +365,50 @@ async fn hooks_see_each_call_once_and_may_block_or_rewrite_it() {
         assert_eq!(texts(&results), [text, text]);
         assert_eq!(play.diary(), [diary.clone(), diary].concat());
         assert_eq!(doorman.seen.load(Ordering::SeqCst), 2, "the second call waited for the first, and was shown once");
+    }
+}
+
+/// Paths that contain each other in all ways.
+const PATHS: [&str; 6] = ["a", "a/x", "a/x/y", "b", "b/z", "c"];
+
+fn any_part() -> impl Strategy<Value = (Vec<usize>, Vec<usize>, bool, u32)> {
+    let paths = || prop::collection::vec(0..PATHS.len(), 0..3);
+    (paths(), paths(), prop::bool::weighted(0.1), 0u32..4)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    /// Two calls of which one touches what the other writes never run at the same time, and never in another order.
+    #[test]
+    fn conflicting_calls_never_overlap(parts in prop::collection::vec(any_part(), 1..12)) {
+        let named = |places: &[usize]| places.iter().map(|place| PATHS[*place]).collect::<Vec<_>>();
+        let play = Play::new();
+        let calls: Vec<Value> = parts.iter().enumerate().map(|(place, (reads, writes, alone, count))| json!({
+            "name": place.to_string(), "reads": named(reads), "writes": named(writes), "alone": alone,
+            "act": "yield", "count": count,
+        })).collect();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(play.act(&calls));
+        let diary = play.diary();
+        let at = |mark: String| diary.iter().position(|line| *line == mark).unwrap();
+        let meet = |one: &str, other: &str| one == other || one.starts_with(&format!("{other}/")) || other.starts_with(&format!("{one}/"));
+        for (later, (reads, writes, alone, _)) in parts.iter().enumerate() {
+            for (earlier, (their_reads, their_writes, their_alone, _)) in parts.iter().enumerate().take(later) {
+                let touches = |mine: &[usize], theirs: &[usize]| {
+                    mine.iter().any(|mine| theirs.iter().any(|theirs| meet(PATHS[*mine], PATHS[*theirs])))
+                };
+                // A file that is read does not stand for what would lie below it.
+                let reads_of = |written: &[usize], read: &[usize]| written.iter().any(|written| read.iter().any(|read| {
+                    let (written, read) = (PATHS[*written], PATHS[*read]);
+                    written == read || read.starts_with(&format!("{written}/"))
+                }));
+                let conflict = *alone || *their_alone || touches(writes, their_writes)
+                    || reads_of(writes, their_reads) || reads_of(their_writes, reads);
+                if conflict {
+                    prop_assert!(at(format!("-{earlier}")) < at(format!("+{later}")), "{earlier} and {later}: {:?}", diary);
+                }
+            }
+        }
     }
 }
