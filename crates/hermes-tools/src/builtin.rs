@@ -8,3 +8,27 @@ use std::sync::Arc;
 pub fn registry(clock: Arc<dyn Clock>) -> Registry {
     Registry::new(clock)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hermes_core::clock::RealClock;
+    use serde_json::Value;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn what_a_schema_promises_is_what_its_struct_reads() {
+        let registry = registry(Arc::new(RealClock::default()));
+        for tool in registry.describe() {
+            let name = tool.card.name.as_ref();
+            let schema = &tool.card.parameters;
+            let promised: BTreeSet<&str> =
+                schema["properties"].as_object().into_iter().flatten().map(|(name, _)| name.as_str()).collect();
+            let entry = registry.find(name).expect("registered");
+            assert_eq!(entry.tool.fields(), Some(promised.clone()), "{name}");
+            let required = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
+            required.for_each(|field| assert!(promised.contains(field), "{name} requires {field}"));
+            assert_eq!(schema["type"], "object", "{name}");
+        }
+    }
+}
