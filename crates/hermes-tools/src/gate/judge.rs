@@ -4,6 +4,7 @@ use super::act::Act;
 use super::intent::{Class, Detect, INTENTS, Intent, Seen};
 use super::place::Place;
 use super::shell::Shell;
+use super::still::{Motion, only_reads};
 use super::text::spellings;
 use super::word::Word;
 use std::collections::BTreeSet;
@@ -37,6 +38,7 @@ pub struct Judgement {
     pub texts: BTreeSet<String>,
     /// Whether all of it could be read.
     pub readable: bool,
+    pub motion: Motion,
     command: String,
 }
 
@@ -52,6 +54,7 @@ pub(super) struct Notes {
     findings: Vec<Finding>,
     acts: Vec<String>,
     shape: Shape,
+    motion: Motion,
 }
 
 impl Notes {
@@ -69,6 +72,9 @@ impl Notes {
     }
 
     pub(super) fn act(&mut self, act: &Act<'_>) {
+        if !only_reads(act) {
+            self.stirs();
+        }
         for intent in INTENTS {
             if let Detect::Act(test) = intent.detect
                 && test(act)
@@ -86,6 +92,9 @@ impl Notes {
     }
 
     pub(super) fn writes(&mut self, files: &[Word], place: &Place, cwd: Option<&str>) {
+        if files.iter().any(|file| file.text != "/dev/null") {
+            self.stirs();
+        }
         for file in files {
             for intent in INTENTS {
                 if let Detect::Write(test) = intent.detect
@@ -100,6 +109,11 @@ impl Notes {
     pub(super) fn several(&mut self) {
         self.shape = Shape::Composed;
     }
+
+    /// Something is different afterwards.
+    pub(super) fn stirs(&mut self) {
+        self.motion = Motion::Stirs;
+    }
 }
 
 /// Reads a command as a shell would and names every danger in it. Never runs or opens anything.
@@ -111,7 +125,7 @@ impl Notes {
 /// assert_eq!(judge("X=rm; $X -rf /", &place).findings.first().map(|found| found.class), Some(Class::Hardline));
 /// ```
 pub fn judge(command: &str, place: &Place) -> Judgement {
-    let mut notes = Notes { findings: Vec::new(), acts: Vec::new(), shape: Shape::Plain };
+    let mut notes = Notes { findings: Vec::new(), acts: Vec::new(), shape: Shape::Plain, motion: Motion::Still };
     let mut texts = BTreeSet::from([command.trim().to_owned()]);
     match spellings(command) {
         Ok(spellings) => {
@@ -131,6 +145,7 @@ pub fn judge(command: &str, place: &Place) -> Judgement {
     notes.findings.sort_by_key(|finding| finding.class);
     let unread = |finding: &Finding| INTENTS.iter().any(|intent| intent.key == finding.key && intent.hides_text());
     let readable = !notes.findings.iter().any(unread);
-    texts.extend(notes.acts);
-    Judgement { findings: notes.findings, shape: notes.shape, texts, readable, command: command.to_owned() }
+    texts.extend(std::mem::take(&mut notes.acts));
+    let Notes { findings, shape, motion, .. } = notes;
+    Judgement { findings, shape, texts, readable, motion, command: command.to_owned() }
 }

@@ -51,6 +51,9 @@ impl Shell<'_> {
             return self.run(args, streams, via);
         }
         let name = self.name_of(&head);
+        if !is_of_the_system(&head.text, &name) {
+            self.notes.stirs();
+        }
         if via.is_empty() {
             if let Some(body) = self.scope.functions.get(&head.text).cloned() {
                 return self.call(&head.text, &body, Some(args));
@@ -339,6 +342,12 @@ impl Shell<'_> {
             _ => None,
         }
     }
+}
+
+/// `ls` and `/bin/ls`; `./ls` can be anything.
+fn is_of_the_system(head: &str, name: &str) -> bool {
+    let folders = ["", "/bin/", "/usr/bin/"];
+    folders.iter().any(|folder| head.strip_prefix(folder) == Some(name))
 }
 
 /// `eval "$(ssh-agent -s)"`: the last command that was seen is what printed the text.
