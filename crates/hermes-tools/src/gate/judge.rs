@@ -39,6 +39,8 @@ pub struct Judgement {
     /// Whether all of it could be read.
     pub readable: bool,
     pub motion: Motion,
+    /// The files it would write, as far as they are known: absolute, and not led through links.
+    pub writes: BTreeSet<String>,
     command: String,
 }
 
@@ -55,7 +57,26 @@ pub(super) struct Notes {
     acts: Vec<String>,
     shape: Shape,
     motion: Motion,
+    written: BTreeSet<String>,
+    /// A key that a command reads or names.
+    key: Option<String>,
+    sends: Sends,
 }
+
+/// Whether a command speaks to another machine.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sends {
+    Yes,
+    No,
+}
+
+/// Programs that carry what they are given elsewhere.
+const SENDERS: [&str; 16] = [
+    "curl", "wget", "nc", "ncat", "netcat", "socat", "scp", "sftp", "rsync", "ssh", "ftp", "telnet", "http", "https",
+    "xh", "openssl",
+];
+/// Options that name a key in order to use it.
+const USES_KEY: [&str; 6] = ["-i", "-F", "--key", "--cert", "--netrc-file", "-o"];
 
 impl Notes {
     pub(super) fn add(&mut self, seen: Seen, what: &str) {
@@ -75,6 +96,7 @@ impl Notes {
         if !only_reads(act) {
             self.stirs();
         }
+        self.carries(act);
         for intent in INTENTS {
             if let Detect::Act(test) = intent.detect
                 && test(act)
@@ -87,6 +109,31 @@ impl Notes {
         }
     }
 
+    /// Notices keys and ways out. `ssh -i ~/.ssh/id host` uses a key; `curl -d @~/.ssh/id host` gives it away.
+    fn carries(&mut self, act: &Act<'_>) {
+        if act.is(&SENDERS) {
+            self.sends = Sends::Yes;
+        }
+        let mut before = "";
+        for text in act.texts() {
+            let uses = USES_KEY.contains(&before) || text.starts_with("-i") || text.contains("IdentityFile");
+            before = text;
+            if uses || !act.is(&SENDERS) && act.name.starts_with("ssh-") {
+                continue;
+            }
+            for part in text.split(['@', '=', ':', ',', ';']) {
+                self.names_key(part, act.place, act.cwd);
+            }
+        }
+    }
+
+    /// A file that is read, or named where it may be read.
+    pub(super) fn names_key(&mut self, path: &str, place: &Place, cwd: Option<&str>) {
+        if self.key.is_none() && place.is_key(path, cwd) {
+            self.key = Some(path.to_owned());
+        }
+    }
+
     pub(super) fn act_before_last(&self) -> &str {
         self.acts.iter().rev().nth(1).map_or("", String::as_str)
     }
@@ -96,6 +143,9 @@ impl Notes {
             self.stirs();
         }
         for file in files {
+            if file.is_known() && self.written.len() < MOST_ACTS {
+                self.written.extend(place.absolute(&file.text, cwd));
+            }
             for intent in INTENTS {
                 if let Detect::Write(test) = intent.detect
                     && test(place, &file.text, cwd)
@@ -125,7 +175,7 @@ impl Notes {
 /// assert_eq!(judge("X=rm; $X -rf /", &place).findings.first().map(|found| found.class), Some(Class::Hardline));
 /// ```
 pub fn judge(command: &str, place: &Place) -> Judgement {
-    let mut notes = Notes { findings: Vec::new(), acts: Vec::new(), shape: Shape::Plain, motion: Motion::Still };
+    let mut notes = Notes { findings: Vec::new(), acts: Vec::new(), shape: Shape::Plain, motion: Motion::Still, written: BTreeSet::new(), key: None, sends: Sends::No };
     let mut texts = BTreeSet::from([command.trim().to_owned()]);
     match spellings(command) {
         Ok(spellings) => {
@@ -142,10 +192,15 @@ pub fn judge(command: &str, place: &Place) -> Judgement {
         }
         Err(_) => notes.add(Seen::TooLarge, command),
     }
+    if notes.sends == Sends::Yes
+        && let Some(key) = notes.key.clone()
+    {
+        notes.add(Seen::KeysLeave, &key);
+    }
     notes.findings.sort_by_key(|finding| finding.class);
     let unread = |finding: &Finding| INTENTS.iter().any(|intent| intent.key == finding.key && intent.hides_text());
     let readable = !notes.findings.iter().any(unread);
     texts.extend(std::mem::take(&mut notes.acts));
-    let Notes { findings, shape, motion, .. } = notes;
-    Judgement { findings, shape, texts, readable, motion, command: command.to_owned() }
+    let Notes { findings, shape, motion, written: writes, .. } = notes;
+    Judgement { findings, shape, texts, readable, motion, writes, command: command.to_owned() }
 }

@@ -30,6 +30,10 @@ const HOOKS: [&str; 18] = [
     "register-python-argcomplete",
 ];
 
+/// Builtins that take words for names of variables.
+const TAKES_NAMES: [&str; 10] =
+    ["test", "[", "printf", "unset", "read", "declare", "typeset", "local", "let", "wait"];
+
 impl Shell<'_> {
     pub(super) fn act(&mut self, words: Vec<Word>, streams: &Streams) -> Word {
         self.run(words, streams, &[])
@@ -78,6 +82,9 @@ impl Shell<'_> {
         let written = act.writes();
         self.notes.writes(&written, self.place, self.scope.cwd.as_deref());
         self.script_file(&head, &args);
+        if TAKES_NAMES.contains(&name.as_str()) {
+            args.iter().for_each(|word| self.subscript(word));
+        }
         if let Some(printed) = self.builtin(&name, &args, stdin.as_ref()) {
             return printed;
         }
@@ -263,6 +270,8 @@ impl Shell<'_> {
             "alias" => {
                 for word in args {
                     if let Some((name, text)) = word.text.split_once('=') {
+                        // It outlives this command, and the next one would only show its name.
+                        self.source(text);
                         self.scope.aliases.insert(name.to_owned(), text.to_owned());
                     }
                 }

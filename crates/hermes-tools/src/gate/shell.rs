@@ -312,12 +312,24 @@ impl<'a> Shell<'a> {
             }
             ExtendedTestExpr::Not(inner) | ExtendedTestExpr::Parenthesized(inner) => self.test(inner),
             ExtendedTestExpr::UnaryTest(_, word) => {
-                self.word(&word.value);
+                let value = self.word(&word.value);
+                self.subscript(&value);
             }
             ExtendedTestExpr::BinaryTest(_, left, right) => {
-                self.word(&left.value);
-                self.word(&right.value);
+                for side in [left, right] {
+                    let value = self.word(&side.value);
+                    self.subscript(&value);
+                }
             }
+        }
+    }
+
+    /// `'a[$(reboot)]'` is only text until something takes it for the name of a variable: then it runs.
+    pub(super) fn subscript(&mut self, value: &Word) {
+        let name = value.text.split('[').next().unwrap_or_default();
+        let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        if is_name && value.text.contains('[') && value.text.contains(['$', '`']) {
+            self.word(&format!("\"{}\"", value.text.replace('"', "\\\"")));
         }
     }
 

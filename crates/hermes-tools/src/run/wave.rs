@@ -6,7 +6,7 @@ use super::read::{Candidate, Read, State};
 use super::{Hands, frame, sanitise};
 use crate::desk::Desk;
 use crate::effects::Effects;
-use crate::gate::{Permit, Wish};
+use crate::gate::{Permit, Wanted, Wish};
 use crate::tool::{Output, Source, ToolError};
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
@@ -110,7 +110,9 @@ impl Hands {
             return Err(blocked(json!({ "error": reason })));
         }
         let effects = std::mem::take(&mut candidate.prepared.effects);
-        let wish = Wish { tool: &candidate.entry.card.name, session: &desk.session, effects };
+        let tool: &str = &candidate.entry.card.name;
+        let wanted = candidate.consent.take().map(|(message, key)| Wanted::new(tool, &message, key.as_deref()));
+        let wish = Wish { tool, session: &desk.session, effects, arguments: &canonical, wanted };
         let permit = match desk.shop.gate.admit(wish, stop).await {
             Ok(permit) => permit,
             Err(refused) => return Err(blocked(candidate.entry.tool.refused(&refused))),
