@@ -271,7 +271,9 @@ impl Shell<'_> {
                 for word in args {
                     if let Some((name, text)) = word.text.split_once('=') {
                         // It outlives this command, and the next one would only show its name.
+                        let scope = self.scope.clone();
                         self.source(text);
+                        self.scope = scope;
                         self.scope.aliases.insert(name.to_owned(), text.to_owned());
                     }
                 }
