@@ -6,6 +6,7 @@ use super::guardrail::Seen;
 use super::hook::{CallView, OnFailure, Verdict};
 use crate::args::coerce;
 use crate::desk::{Cx, Desk};
+use crate::gate::Wanted;
 use crate::registry::Entry;
 use crate::tool::{Prepared, ToolError};
 use hermes_core::stop::Stop;
@@ -34,14 +35,8 @@ pub(super) struct Candidate {
     pub(super) arguments: Object,
     pub(super) cx: Cx,
     pub(super) prepared: Prepared,
-    pub(super) consent: Option<Consent>,
-}
-
-/// A hook wants a person to say yes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Consent {
-    pub(super) message: String,
-    pub(super) rule_key: Option<String>,
+    /// A hook wants a person to say yes.
+    pub(super) wanted: Option<Wanted>,
 }
 
 impl Candidate {
@@ -75,8 +70,8 @@ impl Read {
         let Self { call, shown, state } = self;
         let state = match state {
             State::Ready(candidate) => {
-                let Candidate { entry, arguments, consent, .. } = *candidate;
-                prepare(&call, entry, arguments, consent, desk, stop)
+                let Candidate { entry, arguments, wanted, .. } = *candidate;
+                prepare(&call, entry, arguments, wanted, desk, stop)
             }
             ended => ended,
         };
@@ -106,10 +101,10 @@ impl Hands {
         let (arguments, verdict) = self.show(call, arguments, desk).await;
         let shown = Some(arguments.clone());
         let state = match verdict {
-            Ok(consent) => {
+            Ok(wanted) => {
                 let coerced = coerce(Value::Object(arguments), &entry.card.parameters);
                 coerced.warnings.iter().for_each(|warning| tracing::warn!(tool = name, "{warning}"));
-                prepare(call, entry, coerced.arguments, consent, desk, stop)
+                prepare(call, entry, coerced.arguments, wanted, desk, stop)
             }
             Err(message) => {
                 let content = json!({ "error": message }).to_string();
@@ -125,8 +120,8 @@ impl Hands {
         call: &ToolCall,
         mut arguments: Object,
         desk: &Desk,
-    ) -> (Object, Result<Option<Consent>, String>) {
-        let mut consent = None;
+    ) -> (Object, Result<Option<Wanted>, String>) {
+        let mut wanted = None;
         for hook in &self.hooks {
             let tool = call.function.name.as_str();
             let view = CallView { tool, arguments: &arguments, session: &desk.session, call: &call.id };
@@ -140,11 +135,13 @@ impl Hands {
             match verdict {
                 Verdict::Continue => {}
                 Verdict::Rewrite(rewritten) => arguments = rewritten,
-                Verdict::Approve { message, rule_key } => consent = consent.or(Some(Consent { message, rule_key })),
+                Verdict::Approve { message, rule_key } => {
+                    wanted = wanted.or_else(|| Some(Wanted::new(tool, &message, rule_key.as_deref())))
+                }
                 Verdict::Block(message) => return (arguments, Err(message)),
             }
         }
-        (arguments, Ok(consent))
+        (arguments, Ok(wanted))
     }
 
     /// Lets every hook see the end of a call; a text of theirs replaces the result.
@@ -167,13 +164,13 @@ fn prepare(
     call: &ToolCall,
     entry: Entry,
     arguments: Object,
-    consent: Option<Consent>,
+    wanted: Option<Wanted>,
     desk: &Arc<Desk>,
     stop: &Stop,
 ) -> State {
     let cx = Cx { desk: desk.clone(), call: call.id.clone(), stop: stop.child() };
     match entry.tool.clone().prepare(arguments.clone(), &cx) {
-        Ok(prepared) => State::Ready(Box::new(Candidate { entry, arguments, cx, prepared, consent })),
+        Ok(prepared) => State::Ready(Box::new(Candidate { entry, arguments, cx, prepared, wanted })),
         Err(ToolError::Tell(content)) => State::Ended(Finished::refused(call, Status::Failed, content.to_string())),
         Err(ToolError::Abort(reason)) => State::Abort(reason),
     }

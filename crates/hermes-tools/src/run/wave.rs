@@ -113,7 +113,9 @@ impl Hands {
             return Err(blocked(json!({ "error": reason })));
         }
         let effects = std::mem::take(&mut candidate.prepared.effects);
-        let wish = Wish { tool: &candidate.entry.card.name, session: &desk.session, effects };
+        let tool: &str = &candidate.entry.card.name;
+        let wanted = candidate.wanted.take();
+        let wish = Wish { tool, session: &desk.session, effects, arguments: &canonical, wanted };
         let permit = match desk.shop.gate.admit(wish, stop).await {
             Ok(permit) => permit,
             Err(refused) => return Err(blocked(candidate.entry.tool.refused(&refused))),

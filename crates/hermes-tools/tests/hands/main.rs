@@ -8,6 +8,8 @@
 )]
 
 mod dispatch;
+mod gate;
 mod registry;
 #[allow(dead_code, reason = "the stage offers more than every story uses")]
 mod stage;
+mod traitor;
