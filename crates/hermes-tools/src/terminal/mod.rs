@@ -1,6 +1,10 @@
 //! Commands in a shell that remembers.
 
+pub mod sandbox;
+pub mod surroundings;
+
 use crate::settings::Settings;
+use sandbox::SandboxMode;
 use serde::Deserialize;
 
 /// `terminal.*`.
@@ -8,11 +12,14 @@ use serde::Deserialize;
 #[serde(default)]
 pub struct TerminalSettings {
     pub timeout: u64,
+    /// Variables commands may see although they look private.
+    pub env_passthrough: Vec<String>,
+    pub sandbox: SandboxMode,
 }
 
 impl Default for TerminalSettings {
     fn default() -> Self {
-        Self { timeout: 180 }
+        Self { timeout: 180, env_passthrough: Vec::new(), sandbox: SandboxMode::default() }
     }
 }
 
