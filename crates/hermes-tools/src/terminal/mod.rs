@@ -1,5 +1,7 @@
 //! Commands in a shell that remembers.
 
+pub mod family;
+
 use crate::settings::Settings;
 use serde::Deserialize;
 
