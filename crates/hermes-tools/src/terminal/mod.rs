@@ -2,6 +2,7 @@
 
 pub mod sandbox;
 pub mod surroundings;
+pub mod family;
 
 use crate::settings::Settings;
 use sandbox::SandboxMode;
