@@ -3,7 +3,7 @@
 
 use crate::checkpoint::Checkpoints;
 use crate::face::{Adviser, Face};
-use crate::files::History;
+use crate::files::{History, Traffic};
 use crate::gate::{Gate, LastingConsent};
 use crate::memory::MemoryStore;
 use crate::process::Processes;
@@ -29,6 +29,8 @@ pub struct Workshop {
     pub memory: MemoryStore,
     pub checkpoints: Checkpoints,
     pub spill: Spill,
+    /// Who writes which file, across conversations.
+    pub traffic: Traffic,
 }
 
 /// One conversation's place: its directory, its shell, its lists.
@@ -72,6 +74,7 @@ impl Workshop {
             memory: MemoryStore::new(&settings),
             checkpoints: Checkpoints::new(&settings),
             spill: Spill::new(&settings),
+            traffic: Traffic::default(),
             face,
             clock,
             listener,
