@@ -8,5 +8,7 @@
 )]
 
 mod dispatch;
+mod results;
 #[allow(dead_code, reason = "the stage offers more than every story uses")]
 mod stage;
+mod toolsets;
