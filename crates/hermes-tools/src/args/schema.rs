@@ -92,6 +92,10 @@ fn branch(kind: &Value, schema: &Object) -> Value {
 
 /// A choice between one thing and nothing is that thing.
 fn one_choice(mut schema: Object) -> Object {
+    // Beside a type of its own a choice only narrows it, and none of it may get lost.
+    if schema.contains_key("type") || schema.contains_key("properties") {
+        return schema;
+    }
     for key in CHOICES {
         let Some(Value::Array(branches)) = schema.get(*key) else { continue };
         let is_null = |branch: &&Value| branch.get("type").is_some_and(|kind| kind == NULL);
@@ -161,6 +165,10 @@ mod tests {
                 json!({"type": "integer", "title": "a", "default": null, "nullable": true}),
             ),
             (json!({"oneOf": [{"type": "integer"}]}), json!({"type": "integer"})),
+            (
+                json!({"type": "object", "properties": {"a": {}}, "anyOf": [{"required": ["a"]}]}),
+                json!({"type": "object", "properties": {"a": {}}, "anyOf": [{"required": ["a"]}]}),
+            ),
             (
                 json!({"anyOf": [{"type": "integer"}, "string"]}),
                 json!({"anyOf": [{"type": "integer"}, {"type": "string"}]}),

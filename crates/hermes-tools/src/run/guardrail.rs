@@ -200,8 +200,8 @@ impl Turn {
             (Circle::SameToolFailure, self.tool_failures.get(seen.tool).copied()),
             (Circle::NoProgress, self.answers.get(&signature).map(|(_, times)| *times)),
         ];
-        let counts = counts.into_iter().filter_map(|(circle, count)| Some((circle, count?)));
-        counts.into_iter().find(|(circle, count)| *count >= circle.limit(thresholds))
+        let mut counts = counts.into_iter().filter_map(|(circle, count)| Some((circle, count?)));
+        counts.find(|(circle, count)| *count >= circle.limit(thresholds))
     }
 }
 
