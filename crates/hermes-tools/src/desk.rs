@@ -7,7 +7,7 @@ use crate::files::{History, Traffic};
 use crate::gate::{Gate, LastingConsent};
 use crate::memory::MemoryStore;
 use crate::process::Processes;
-use crate::run::{Guardrail, Spill};
+use crate::run::{Ground, Guardrail, Hints, Room, Spill};
 use crate::settings::Settings;
 use crate::terminal::Terminal;
 use crate::todo::TodoList;
@@ -43,6 +43,10 @@ pub struct Desk {
     /// What was read and written, and when.
     pub history: History,
     pub guardrail: Guardrail,
+    /// Directories that have told about themselves.
+    pub hints: Hints,
+    /// How long results may be.
+    pub room: Room,
     cwd: Mutex<PathBuf>,
 }
 
@@ -94,6 +98,8 @@ impl Desk {
             todo: TodoList::default(),
             history: History::default(),
             guardrail: Guardrail::default(),
+            hints: Hints::default(),
+            room: Room::default(),
             cwd,
         })
     }
@@ -105,6 +111,12 @@ impl Desk {
 
     pub fn move_to(&self, cwd: impl Into<PathBuf>) {
         *self.cwd.lock().unwrap_or_else(PoisonError::into_inner) = cwd.into();
+    }
+
+    /// Where the conversation started and where it is.
+    pub(crate) fn ground(&self) -> Ground {
+        let around = &self.settings().around;
+        Ground { start: around.cwd.clone(), home: around.home.clone(), cwd: self.cwd() }
     }
 
     pub fn settings(&self) -> &Settings {

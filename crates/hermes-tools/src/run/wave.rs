@@ -195,11 +195,13 @@ impl Hands {
         let seen = Seen { tool: &card.name, arguments: canonical, repeats: card.repeats };
         let failed = finished.status != Status::Done;
         let note = desk.guardrail.after(seen, failed, &finished.content.text(), &desk.settings().run.guardrails);
-        finished.content = desk.shop.spill.capped(&finished.call, card.result_cap, finished.content).await;
+        let sizes = desk.room.sizes();
+        finished.content = desk.shop.spill.capped(&finished.call, card.result_cap, finished.content, sizes).await;
         if card.source == Source::Strangers {
             finished.content = frame::framed(&card.name, finished.content);
         }
-        if let Some(note) = note {
+        let hints = if failed { None } else { desk.hints.for_call(&arguments, desk.ground(), |_| None).await };
+        for note in hints.into_iter().chain(note) {
             finished.content.append(&format!("\n\n{note}"));
         }
         finished

@@ -14,3 +14,7 @@ mod family;
 #[allow(dead_code, reason = "the stage offers more than every story uses")]
 mod stage;
 mod traitor;
+mod results;
+#[allow(dead_code, reason = "the stage offers more than every story uses")]
+mod stage;
+mod toolsets;

@@ -133,6 +133,8 @@ impl Stage {
     }
 
     pub(crate) async fn call_text(&self, tool: &str, arguments: Value) -> String {
+        // A turn of its own: repeating a call in a story is no loop.
+        self.desk.guardrail.begin_turn();
         let finished = self.batch(&[(tool, arguments)]).await.remove(0);
         finished.content.text()
     }
