@@ -41,6 +41,7 @@ pub struct Desk {
     /// What was read and written, and when.
     pub history: History,
     pub guardrail: Guardrail,
+    pub searches: crate::files::search::Searches,
     cwd: Mutex<PathBuf>,
 }
 
@@ -91,6 +92,7 @@ impl Desk {
             todo: TodoList::default(),
             history: History::default(),
             guardrail: Guardrail::default(),
+            searches: crate::files::search::Searches::default(),
             cwd,
         })
     }

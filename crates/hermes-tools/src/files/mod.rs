@@ -7,6 +7,7 @@ pub mod diff;
 mod history;
 pub mod matching;
 pub mod page;
+pub mod search;
 pub mod v4a;
 
 pub use history::History;

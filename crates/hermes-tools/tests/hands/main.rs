@@ -8,5 +8,6 @@
 )]
 
 mod dispatch;
+mod search;
 #[allow(dead_code, reason = "the stage offers more than every story uses")]
 mod stage;
