@@ -47,6 +47,8 @@ pub struct Desk {
     pub hints: Hints,
     /// How long results may be.
     pub room: Room,
+    /// What was searched for, to notice a search that goes in circles.
+    pub searches: Searches,
     cwd: Mutex<PathBuf>,
 }
 
@@ -100,6 +102,7 @@ impl Desk {
             guardrail: Guardrail::default(),
             hints: Hints::default(),
             room: Room::default(),
+            searches: Searches::default(),
             cwd,
         })
     }

@@ -11,6 +11,7 @@ mod dispatch;
 mod gate;
 mod registry;
 mod family;
+mod search;
 #[allow(dead_code, reason = "the stage offers more than every story uses")]
 mod stage;
 mod traitor;
