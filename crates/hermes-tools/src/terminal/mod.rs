@@ -3,6 +3,7 @@
 pub mod sandbox;
 pub mod surroundings;
 pub mod family;
+pub(crate) mod pty;
 
 use crate::settings::Settings;
 use sandbox::SandboxMode;
@@ -16,11 +17,14 @@ pub struct TerminalSettings {
     /// Variables commands may see although they look private.
     pub env_passthrough: Vec<String>,
     pub sandbox: SandboxMode,
+    /// Seconds between asking and forcing a background process to end.
+    pub daemon_term_grace_seconds: f64,
 }
 
 impl Default for TerminalSettings {
     fn default() -> Self {
         Self { timeout: 180, env_passthrough: Vec::new(), sandbox: SandboxMode::default() }
+        Self { timeout: 180, daemon_term_grace_seconds: 2.0 }
     }
 }
 
