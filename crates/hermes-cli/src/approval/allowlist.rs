@@ -68,10 +68,10 @@ mod tests {
 
     #[test]
     fn comments_and_entries_stay() {
-        let before = "# mine\ncommand_allowlist: # what I trust\n  - git push * # daily\n  - recursive delete\nmodel: x\n";
+        let before =
+            "# mine\ncommand_allowlist: # what I trust\n  - git push * # daily\n  - recursive delete\nmodel: x\n";
         let after = kept(before, &["recursive delete", "find -delete"]);
-        let expected =
-            "# mine\ncommand_allowlist: # what I trust\n  - git push * # daily\n  - recursive delete\n  - find -delete\nmodel: x\n";
+        let expected = "# mine\ncommand_allowlist: # what I trust\n  - git push * # daily\n  - recursive delete\n  - find -delete\nmodel: x\n";
         assert_eq!(after, expected);
     }
 
@@ -80,7 +80,8 @@ mod tests {
         for before in ["", "command_allowlist: []\n", "command_allowlist:\n", "command_allowlist: ls *\n"] {
             let after = kept(before, &["find -delete"]);
             let read: Value = crate::settings::document::parse_text(&after).expect("YAML");
-            let expected = if before.contains("ls") { json!(["ls *", "find -delete"]) } else { json!(["find -delete"]) };
+            let expected =
+                if before.contains("ls") { json!(["ls *", "find -delete"]) } else { json!(["find -delete"]) };
             assert_eq!(read["command_allowlist"], expected, "{before:?} became {after:?}");
         }
     }
@@ -97,7 +98,8 @@ mod tests {
         });
         let text = std::fs::read_to_string(home.config_file()).expect("a file");
         let read: Value = crate::settings::document::parse_text(&text).expect("YAML");
-        let mut found: Vec<&str> = read["command_allowlist"].as_array().expect("a list").iter().filter_map(Value::as_str).collect();
+        let mut found: Vec<&str> =
+            read["command_allowlist"].as_array().expect("a list").iter().filter_map(Value::as_str).collect();
         found.sort_unstable();
         assert_eq!(found, ["key 0", "key 1", "key 2", "key 3", "key 4", "key 5", "key 6", "key 7"]);
     }

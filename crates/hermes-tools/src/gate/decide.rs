@@ -104,8 +104,7 @@ pub fn decide(matter: &Matter<'_>, policy: &Policy<'_>) -> Decision {
         return Decision::Allow(if findings.is_empty() { Reason::Harmless } else { Reason::NotAsked });
     }
     let wanted = matter.wanted.filter(|wanted| !is_remembered(&wanted.key, policy));
-    let asked: Vec<String> =
-        rules(matter, policy, Effect::Ask).map(|rule| format!("{RULE}{}", rule.pattern)).collect();
+    let asked: Vec<String> = rules(matter, policy, Effect::Ask).map(|rule| format!("{RULE}{}", rule.pattern)).collect();
     if asked.is_empty() && wanted.is_none() {
         if rules(matter, policy, Effect::Allow).next().is_some() {
             return Decision::Allow(Reason::Rule);

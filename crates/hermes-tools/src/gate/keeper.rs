@@ -139,9 +139,8 @@ impl Gate {
         }
         if !judgement.writes.is_empty() {
             let written: Vec<PathBuf> = judgement.writes.iter().map(PathBuf::from).collect();
-            let followed = tokio::task::spawn_blocking(move || {
-                written.iter().map(|path| resolved(path)).collect::<Vec<_>>()
-            });
+            let followed =
+                tokio::task::spawn_blocking(move || written.iter().map(|path| resolved(path)).collect::<Vec<_>>());
             let followed = followed.await.unwrap_or_default();
             for finding in matter::about_files(followed.iter().map(PathBuf::as_path), &places) {
                 let known = judgement.findings.iter().chain(&files).any(|known| known.key == finding.key);
@@ -285,7 +284,8 @@ fn subject(wish: &Wish<'_>) -> String {
     if let Some(ShellCommand { text, .. }) = &wish.effects.command {
         return text.clone();
     }
-    let written: Vec<String> = matter::written(&wish.effects.scopes).map(|path| format!("write {}", text(path))).collect();
+    let written: Vec<String> =
+        matter::written(&wish.effects.scopes).map(|path| format!("write {}", text(path))).collect();
     if written.is_empty() { format!("{} {}", wish.tool, wish.arguments) } else { written.join("\n") }
 }
 

@@ -45,7 +45,11 @@ fn hides(found: char) -> bool {
 pub enum Excerpt {
     Whole(String),
     /// The beginning, the end, and how many characters stand between them.
-    Ends { head: String, left_out: usize, tail: String },
+    Ends {
+        head: String,
+        left_out: usize,
+        tail: String,
+    },
 }
 
 /// Head and tail of a long text: what it begins with is no more telling than what it ends with.

@@ -21,7 +21,9 @@ impl Refused {
                 Vec::new(),
             ),
             Refusal::Rule { pattern } => (
-                format!("BLOCKED: the owner's rule `{pattern}` forbids this. Do not reach the same effect another way."),
+                format!(
+                    "BLOCKED: the owner's rule `{pattern}` forbids this. Do not reach the same effect another way."
+                ),
                 vec![pattern.clone()],
             ),
             Refusal::NobodyToAsk { keys } => (

@@ -31,8 +31,7 @@ const HOOKS: [&str; 18] = [
 ];
 
 /// Builtins that take words for names of variables.
-const TAKES_NAMES: [&str; 10] =
-    ["test", "[", "printf", "unset", "read", "declare", "typeset", "local", "let", "wait"];
+const TAKES_NAMES: [&str; 10] = ["test", "[", "printf", "unset", "read", "declare", "typeset", "local", "let", "wait"];
 
 impl Shell<'_> {
     pub(super) fn act(&mut self, words: Vec<Word>, streams: &Streams) -> Word {

@@ -80,10 +80,12 @@ fn mode(value: Option<&Value>, odd: &mut Vec<String>) -> Mode {
 fn timeout(value: Option<&Value>, odd: &mut Vec<String>) -> Duration {
     match value {
         None | Some(Value::Null) => TIMEOUT,
-        Some(seconds) => seconds.as_u64().filter(|seconds| *seconds > 0).map(Duration::from_secs).unwrap_or_else(|| {
-            odd.push(format!("approvals.timeout: {seconds} is no number of seconds; 60 is used"));
-            TIMEOUT
-        }),
+        Some(seconds) => {
+            seconds.as_u64().filter(|seconds| *seconds > 0).map(Duration::from_secs).unwrap_or_else(|| {
+                odd.push(format!("approvals.timeout: {seconds} is no number of seconds; 60 is used"));
+                TIMEOUT
+            })
+        }
     }
 }
 

@@ -43,12 +43,78 @@ enum Words {
 const READERS: &[(&[&str], Words)] = &[
     (
         &[
-            "true", "false", ":", "sleep", "echo", "pwd", "ls", "cat", "head", "tail", "wc", "nl", "tac", "rev", "stat",
-            "du", "df", "whoami", "id", "groups", "uname", "arch", "which", "type", "cmp", "diff", "comm", "join",
-            "paste", "cut", "tr", "fold", "expand", "unexpand", "basename", "dirname", "realpath", "readlink", "seq",
-            "md5sum", "sha1sum", "sha224sum", "sha256sum", "sha384sum", "sha512sum", "b2sum", "cksum", "grep", "egrep",
-            "fgrep", "od", "hexdump", "strings", "jq", "ps", "free", "uptime", "nproc", "lscpu", "lsblk", "getconf",
-            "tty", "printenv", "column", "base64", "base32", "zcat", "zgrep", "exa", "eza", "tokei", "cloc",
+            "true",
+            "false",
+            ":",
+            "sleep",
+            "echo",
+            "pwd",
+            "ls",
+            "cat",
+            "head",
+            "tail",
+            "wc",
+            "nl",
+            "tac",
+            "rev",
+            "stat",
+            "du",
+            "df",
+            "whoami",
+            "id",
+            "groups",
+            "uname",
+            "arch",
+            "which",
+            "type",
+            "cmp",
+            "diff",
+            "comm",
+            "join",
+            "paste",
+            "cut",
+            "tr",
+            "fold",
+            "expand",
+            "unexpand",
+            "basename",
+            "dirname",
+            "realpath",
+            "readlink",
+            "seq",
+            "md5sum",
+            "sha1sum",
+            "sha224sum",
+            "sha256sum",
+            "sha384sum",
+            "sha512sum",
+            "b2sum",
+            "cksum",
+            "grep",
+            "egrep",
+            "fgrep",
+            "od",
+            "hexdump",
+            "strings",
+            "jq",
+            "ps",
+            "free",
+            "uptime",
+            "nproc",
+            "lscpu",
+            "lsblk",
+            "getconf",
+            "tty",
+            "printenv",
+            "column",
+            "base64",
+            "base32",
+            "zcat",
+            "zgrep",
+            "exa",
+            "eza",
+            "tokei",
+            "cloc",
         ],
         Words::Any,
     ),
@@ -61,9 +127,7 @@ const READERS: &[(&[&str], Words)] = &[
     (&["fd", "fdfind"], Words::Without(&["-x", "-X", "--exec", "--exec-batch"])),
     (
         &["find", "gfind"],
-        Words::Without(&[
-            "-exec", "-execdir", "-ok", "-okdir", "-delete", "-fprint", "-fprint0", "-fprintf", "-fls",
-        ]),
+        Words::Without(&["-exec", "-execdir", "-ok", "-okdir", "-delete", "-fprint", "-fprint0", "-fprintf", "-fls"]),
     ),
     (&["yq"], Words::Without(&["-i", "--inplace", "-s", "--split-exp"])),
     // What they run is looked at by itself.
@@ -75,7 +139,10 @@ const READERS: &[(&[&str], Words)] = &[
     (&["env", "hostname"], Words::Test(|act| act.args.is_empty())),
     (&["git"], Words::Test(git_reads)),
     (
-        &["python", "python3", "node", "npm", "pnpm", "yarn", "rustc", "cargo", "gcc", "clang", "make", "cmake", "ruby"],
+        &[
+            "python", "python3", "node", "npm", "pnpm", "yarn", "rustc", "cargo", "gcc", "clang", "make", "cmake",
+            "ruby",
+        ],
         Words::Only(&["--version", "-V", "-v"]),
     ),
     (&["go", "java"], Words::Only(&["version", "-version", "--version"])),
@@ -95,9 +162,7 @@ pub(super) fn only_reads(act: &Act<'_>) -> bool {
 fn is(text: &str, option: &str) -> bool {
     if let Some(name) = text.strip_prefix("--") {
         let name = name.split('=').next().unwrap_or(name);
-        return name.is_empty().then_some(false).unwrap_or_else(|| {
-            option.strip_prefix("--").is_some_and(|option| option.starts_with(name))
-        });
+        return !name.is_empty() && option.strip_prefix("--").is_some_and(|option| option.starts_with(name));
     }
     let cluster = option.len() == 2 && text.starts_with('-');
     text == option || cluster && option.chars().next_back().is_some_and(|letter| text.contains(letter))
@@ -105,7 +170,9 @@ fn is(text: &str, option: &str) -> bool {
 
 /// A variable or a pattern may become a word that begins with a dash.
 fn only_known(act: &Act<'_>) -> bool {
-    act.args.iter().all(|word| word.is_known() && !(pattern::has_glob(&word.text) && word.text.starts_with(['*', '?', '['])))
+    act.args
+        .iter()
+        .all(|word| word.is_known() && !(pattern::has_glob(&word.text) && word.text.starts_with(['*', '?', '['])))
 }
 
 /// `date +%F`; `date 11160200` would set the clock.
@@ -142,8 +209,23 @@ fn sed_prints(act: &Act<'_>) -> bool {
 
 /// Subcommands of git that look, and the options with which they do more.
 const GIT_READS: [&str; 17] = [
-    "status", "log", "diff", "show", "rev-parse", "rev-list", "describe", "blame", "ls-files", "ls-tree", "cat-file",
-    "shortlog", "grep", "merge-base", "name-rev", "show-ref", "for-each-ref",
+    "status",
+    "log",
+    "diff",
+    "show",
+    "rev-parse",
+    "rev-list",
+    "describe",
+    "blame",
+    "ls-files",
+    "ls-tree",
+    "cat-file",
+    "shortlog",
+    "grep",
+    "merge-base",
+    "name-rev",
+    "show-ref",
+    "for-each-ref",
 ];
 const GIT_ACTS: [&str; 6] = ["--output", "-O", "--open-files-in-pager", "--ext-diff", "--textconv", "--parseopt"];
 
@@ -166,7 +248,8 @@ fn git_reads(act: &Act<'_>) -> bool {
     let all = |known: &[&str]| words.iter().all(|word| known.contains(word));
     match subcommand {
         "branch" => {
-            let lists = words.iter().any(|word| matches!(*word, "--list" | "-l" | "--contains" | "--merged" | "--no-merged"));
+            let lists =
+                words.iter().any(|word| matches!(*word, "--list" | "-l" | "--contains" | "--merged" | "--no-merged"));
             let plain = all(&["-a", "-r", "-v", "-vv", "--all", "--remotes", "--show-current", "--verbose"]);
             plain || lists && !words.iter().any(|word| ["-d", "-D", "-m", "-M", "-c", "-C", "-f", "-u"].contains(word))
         }

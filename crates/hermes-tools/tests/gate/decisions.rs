@@ -2,8 +2,8 @@
 
 use crate::judged;
 use hermes_tools::gate::{
-    Answer, Channel, Decision, Effect, Matter, Mode, Opinion, Permanence, Policy, Reason, Refusal, Remember, Rule, Settled,
-    SudoPassword, Yolo, canonical_key, decide, hear, settle,
+    Answer, Channel, Decision, Effect, Matter, Mode, Opinion, Permanence, Policy, Reason, Refusal, Remember, Rule,
+    Settled, SudoPassword, Yolo, canonical_key, decide, hear, settle,
 };
 use std::collections::BTreeSet;
 

@@ -4,19 +4,19 @@ use crate::stage::{Kept, Plan, Stage};
 use futures_util::future::{BoxFuture, join_all};
 use hermes_core::clock::{Clock, RealClock};
 use hermes_core::stop::Stop;
+use hermes_testkit::FakeClock;
 use hermes_tools::desk::Cx;
 use hermes_tools::effects::{Company, Effects};
 use hermes_tools::face::{Adviser, ApprovalQuestion, Clarification, Face, Reply};
 use hermes_tools::gate::{
-    Answer, ApprovalSettings, Approval, Cause, Channel, Gate, Opinion, Permanence, Permit, Reason, Refused, Wanted,
+    Answer, Approval, ApprovalSettings, Cause, Channel, Gate, Opinion, Permanence, Permit, Reason, Refused, Wanted,
     Wish, Yolo,
 };
 use hermes_tools::registry::Replace;
-use hermes_tools::run::{CallView, Hook, OnFailure, Status, Verdict};
+use hermes_tools::run::{CallView, Hook, OnFailure, Status, Untold, Verdict};
 use hermes_tools::settings::{Settings, Surroundings};
 use hermes_tools::tool::{Card, Output, Tool, ToolError};
-use hermes_testkit::FakeClock;
-use hermes_types::SessionId;
+use hermes_types::{CallId, SessionId, ToolCall};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -349,23 +349,21 @@ async fn what_a_hook_wants_asked_is_asked_and_remembered_by_its_reason() {
     let answers = vec![Answer::Session, Answer::Deny];
     let (stage, reached) = paper(Plan { answers: Some(answers), ..Plan::default() });
     let hands = stage.hands().with_hook(Arc::new(Wants(None)));
-    let call = |command: &str| {
+    let call = |id: &str, command: &str| {
         let arguments = json!({ "command": command }).to_string();
-        hermes_types::ToolCall::new(hermes_types::CallId::new(format!("c-{command}")), "runner", arguments.as_str())
+        ToolCall::new(CallId::new(id), "runner", arguments.as_str())
     };
-    let calls = [call("one"), call("one "), call("one"), call("two")];
-    let results = hands
-        .run(&[calls[0].clone(), calls[2].clone(), calls[3].clone()], &stage.desk, &hermes_tools::run::Untold, &stage.stop)
-        .await
-        .expect("no abort");
+    let calls = [call("a", "one"), call("b", "one"), call("c", "two")];
+    let results = hands.run(&calls, &stage.desk, &Untold, &stage.stop).await.expect("no abort");
     let states: Vec<Status> = results.iter().map(|result| result.status).collect();
     assert_eq!(states, [Status::Done, Status::Done, Status::Blocked], "one yes covers one reason");
     assert_eq!(*reached.lock().expect("reached"), ["one", "one"]);
-    let reasons: Vec<_> = stage.person.asked.lock().expect("questions").iter().map(|asked| asked.reasons.clone()).collect();
+    let reasons: Vec<_> =
+        stage.person.asked.lock().expect("questions").iter().map(|asked| asked.reasons.clone()).collect();
     assert_eq!(reasons, [vec!["spends one".to_owned()], vec!["spends two".to_owned()]]);
     let nobody = paper(Plan::default());
     let hands = nobody.0.hands().with_hook(Arc::new(Wants(Some("money"))));
-    let refused = hands.run(&calls[..1], &nobody.0.desk, &hermes_tools::run::Untold, &nobody.0.stop).await.expect("no abort");
+    let refused = hands.run(&calls[..1], &nobody.0.desk, &Untold, &nobody.0.stop).await.expect("no abort");
     assert_eq!(refused[0].status, Status::Blocked);
 }
 
