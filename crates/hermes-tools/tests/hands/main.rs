@@ -8,5 +8,8 @@
 )]
 
 mod dispatch;
+mod files_patch;
+mod files_read;
+mod files_write;
 #[allow(dead_code, reason = "the stage offers more than every story uses")]
 mod stage;
