@@ -12,6 +12,9 @@ mod gate;
 mod registry;
 mod family;
 mod search;
+mod files_patch;
+mod files_read;
+mod files_write;
 #[allow(dead_code, reason = "the stage offers more than every story uses")]
 mod stage;
 mod traitor;
