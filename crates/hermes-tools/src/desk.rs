@@ -82,7 +82,7 @@ impl Workshop {
 
 impl Desk {
     pub fn new(shop: Arc<Workshop>, session: SessionId) -> Arc<Self> {
-        let cwd = Mutex::new(shop.settings.around.cwd.clone());
+        let cwd = Mutex::new(shop.settings.terminal.start(&shop.settings.around));
         let terminal = Terminal::new(&shop.settings);
         Arc::new(Self {
             session,

@@ -46,7 +46,7 @@ impl Settings {
         let settings = Self {
             around,
             approvals: ApprovalSettings::read(config, &mut odd),
-            terminal: section(config, "terminal", &mut odd),
+            terminal: TerminalSettings::read(config, &mut odd),
             files: FileSettings::read(config, &mut odd),
             memory: section(config, "memory", &mut odd),
             checkpoints: section(config, "checkpoints", &mut odd),
