@@ -7,17 +7,21 @@ mod backend;
 mod background;
 mod capture;
 mod family;
+mod guidance;
 mod local;
+mod meaning;
 pub mod sandbox;
 mod script;
 mod settings;
 mod state;
 pub mod surroundings;
+mod tool;
 mod watch;
 
 pub use backend::{Backend, Capture, Ended, Executed, Memory, Request, Stdin, Unable};
 pub use local::{Local, Reporting};
 pub use settings::TerminalSettings;
+pub(crate) use tool::TerminalTool;
 
 use crate::settings::Settings;
 
