@@ -1,6 +1,7 @@
 //! The face of Hermes: settings, commands and wiring of the binary `hermes`.
 
 pub mod app;
+pub mod approval;
 pub mod args;
 pub mod commands;
 mod log;

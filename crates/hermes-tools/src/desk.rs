@@ -3,13 +3,14 @@
 
 use crate::checkpoint::Checkpoints;
 use crate::face::{Adviser, Face};
-use crate::files::History;
+use crate::files::{History, Traffic};
 use crate::gate::{Gate, LastingConsent};
 use crate::memory::MemoryStore;
 use crate::process::Processes;
 use crate::run::{Guardrail, Spill};
 use crate::settings::Settings;
 use crate::terminal::Terminal;
+use crate::terminal::surroundings::session_variables;
 use crate::todo::TodoList;
 use hermes_core::clock::Clock;
 use hermes_core::ports::Listener;
@@ -29,6 +30,8 @@ pub struct Workshop {
     pub memory: MemoryStore,
     pub checkpoints: Checkpoints,
     pub spill: Spill,
+    /// Who writes which file, across conversations.
+    pub traffic: Traffic,
 }
 
 /// One conversation's place: its directory, its shell, its lists.
@@ -72,6 +75,7 @@ impl Workshop {
             memory: MemoryStore::new(&settings),
             checkpoints: Checkpoints::new(&settings),
             spill: Spill::new(&settings),
+            traffic: Traffic::default(),
             face,
             clock,
             listener,
@@ -83,7 +87,7 @@ impl Workshop {
 impl Desk {
     pub fn new(shop: Arc<Workshop>, session: SessionId) -> Arc<Self> {
         let cwd = Mutex::new(shop.settings.terminal.start(&shop.settings.around));
-        let terminal = Terminal::new(&shop.settings);
+        let terminal = Terminal::new(&shop.settings).with(session_variables(&session));
         Arc::new(Self {
             session,
             shop,

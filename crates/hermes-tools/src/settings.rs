@@ -43,9 +43,10 @@ impl Settings {
     /// Reads a whole `config.yaml`, already with its defaults. What cannot be read is named and gets its default.
     pub fn read(config: &Value, around: Surroundings) -> (Self, Vec<String>) {
         let mut odd = Vec::new();
+        let approvals = ApprovalSettings::read(config, &around, &mut odd);
         let settings = Self {
             around,
-            approvals: ApprovalSettings::read(config, &mut odd),
+            approvals,
             terminal: TerminalSettings::read(config, &mut odd),
             files: FileSettings::read(config, &mut odd),
             memory: section(config, "memory", &mut odd),

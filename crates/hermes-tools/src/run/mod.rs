@@ -83,8 +83,11 @@ impl Hands {
             results.extend(finished);
             abort = reason;
         }
-        let unread = waiting.into_iter().map(Finished::skipped);
-        results.extend(carried.map(Read::skipped).into_iter().chain(unread));
+        if let Some(read) = carried {
+            let shown = read.shown.clone();
+            results.push(self.conclude(read.skipped(), shown.as_ref(), desk).await);
+        }
+        results.extend(waiting.into_iter().map(Finished::skipped));
         desk.shop.spill.fit_turn(&mut results).await;
         match abort {
             Some(reason) => Err(Aborted { reason, results }),

@@ -53,6 +53,8 @@ pub enum Reporting {
 pub struct Local {
     settings: TerminalSettings,
     around: Surroundings,
+    /// Variables of this conversation.
+    own: BTreeMap<String, String>,
     sandbox: Sandbox,
     reporting: Reporting,
     opened: OnceCell<Opened>,
@@ -106,6 +108,7 @@ impl Local {
         Self {
             settings: settings.terminal.clone(),
             around: settings.around.clone(),
+            own: BTreeMap::new(),
             sandbox: Sandbox::new(settings.terminal.sandbox, &settings.around),
             reporting,
             opened: OnceCell::new(),
@@ -113,6 +116,12 @@ impl Local {
             left: Mutex::default(),
             calls: AtomicU64::new(0),
         }
+    }
+
+    #[must_use]
+    pub(super) fn with(mut self, variables: BTreeMap<String, String>) -> Self {
+        self.own = variables;
+        self
     }
 
     async fn run(&self, permit: &Permit, request: Request) -> Result<Executed, Unable> {
@@ -163,9 +172,9 @@ impl Local {
             report,
             mark: Family::VARIABLE,
         };
-        let mark = Family::new_mark();
+        let prefix = self.sandbox.prefix().await.map_err(|error| unable(&error))?;
+        let (mut command, mark) = opened.command(&prefix, start.login, snapshot.is_some());
         let argument = carried(script.text(), &files.script).map_err(|error| unable(&error))?;
-        let mut command = opened.command(start.login, snapshot.is_some(), &mark);
         command.arg("-c").arg(argument).arg("bash");
         command.stdin(if request.stdin == Stdin::Empty { Stdio::null() } else { Stdio::piped() });
         let child = self.sandbox.launch(command, start.cwd).await.map_err(|error| unable(&error))?;
@@ -189,7 +198,8 @@ impl Local {
 
     /// Finds bash, makes the private directory and asks a login shell for its environment.
     async fn open(&self) -> Result<Opened, Unable> {
-        let variables = variables(&self.around, &self.settings);
+        let mut variables = variables(&self.around, &self.settings);
+        variables.extend(self.own.clone());
         let bash = find("bash", &variables).ok_or_else(|| {
             Unable::Disabled("bash was not found in PATH; commands need it. Install bash and try again".to_owned())
         })?;
@@ -280,28 +290,28 @@ struct Text {
 }
 
 impl Opened {
-    fn command(&self, login: Login, has_state: bool, mark: &str) -> Command {
-        let mut command = match &self.setsid {
-            Some(setsid) => {
-                let mut command = Command::new(setsid);
-                command.arg(&self.bash);
-                command
-            }
-            None => {
-                let mut command = Command::new(&self.bash);
-                command.process_group(0);
-                command
-            }
-        };
+    /// A bash with everything but its script, and the mark of the family it will found.
+    fn command(&self, prefix: &[OsString], login: Login, has_state: bool) -> (Command, String) {
+        let words = self.setsid.iter().map(|setsid| setsid.as_os_str());
+        let mut words = words.chain(prefix.iter().map(OsString::as_os_str)).chain([self.bash.as_os_str()]);
+        let mut command = Command::new(words.next().unwrap_or(self.bash.as_os_str()));
+        command.args(words);
+        if self.setsid.is_none() {
+            command.process_group(0);
+        }
         if login == Login::Always {
             command.arg("-l");
         }
         // Names that bash cannot hold as variables pass through it to its children, but are in no state.
         let foreign = |name: &str| !is_identifier(name) && !name.starts_with("BASH_FUNC_");
-        let given = self.variables.iter().filter(|(name, _)| !has_state || foreign(name));
-        command.env_clear().envs(given).env(Family::VARIABLE, mark);
+        let given = self.variables.iter().filter(|(name, _)| {
+            !has_state || foreign(name) || name.as_str() == Family::VARIABLE
+        });
+        let mut given = given.map(|(name, value)| (name.clone(), value.clone())).collect();
+        let mark = Family::mark(&mut given);
+        command.env_clear().envs(given);
         command.current_dir("/").stdout(Stdio::piped()).stderr(Stdio::null());
-        command
+        (command, mark)
     }
 }
 

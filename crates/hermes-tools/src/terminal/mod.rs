@@ -6,7 +6,7 @@
 mod backend;
 mod background;
 mod capture;
-mod family;
+pub mod family;
 mod guidance;
 mod local;
 mod meaning;
@@ -24,6 +24,7 @@ pub use settings::TerminalSettings;
 pub(crate) use tool::TerminalTool;
 
 use crate::settings::Settings;
+use std::collections::BTreeMap;
 
 /// The shell of one conversation.
 pub struct Terminal {
@@ -34,6 +35,13 @@ pub struct Terminal {
 impl Terminal {
     pub fn new(settings: &Settings) -> Self {
         Self { local: Local::new(settings), backend: settings.terminal.backend.clone() }
+    }
+
+    /// With variables that belong to this conversation alone.
+    #[must_use]
+    pub fn with(mut self, variables: BTreeMap<String, String>) -> Self {
+        self.local = self.local.with(variables);
+        self
     }
 
     /// Where commands of this conversation run. A backend that is not there is no reason to run them elsewhere: who

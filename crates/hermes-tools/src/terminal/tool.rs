@@ -7,16 +7,16 @@ use super::backend::{Capture, Ended, Executed, Request, Stdin, Unable};
 use super::guidance::Guidance;
 use super::meaning::meaning;
 use super::settings::expanded;
-use super::surroundings::variables;
+use super::surroundings::{background_variables, session_variables, variables};
 use super::TerminalSettings;
 use crate::desk::Cx;
 use crate::effects::{Company, Effects};
-use crate::gate::{Approval, Permit, Refused};
+use crate::gate::{Approval, Permit, Place, Refused, is_still};
 use crate::process::{Face, Start, Started, Tell};
 use crate::tool::{Card, Output, ResultCap, Tool, ToolError};
+use hermes_core::redact;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use std::borrow::Cow;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -129,7 +129,7 @@ impl TerminalTool {
         let command = permit.command().map(|command| command.text.as_str()).unwrap_or_default();
         let said = (ended == Ended::Exited).then(|| meaning(command, exit_code)).flatten();
         Output::json(&Foreground {
-            output: redacted(output.trim_end()).into_owned(),
+            output: redact::terminal(command, output.trim_end()).into_owned(),
             exit_code,
             error: None,
             exit_code_meaning: said,
@@ -153,10 +153,13 @@ impl TerminalTool {
             (false, false) => Tell::Nothing,
         };
         let settings = cx.desk.settings();
+        let mut seen = variables(&settings.around, &settings.terminal);
+        seen.extend(session_variables(&cx.desk.session));
+        seen.extend(background_variables());
         let start = Start {
             permit,
             session: cx.desk.session.clone(),
-            variables: variables(&settings.around, &settings.terminal),
+            variables: seen,
             cwd: command.cwd,
             face,
             tell,
@@ -212,7 +215,12 @@ impl Tool for TerminalTool {
         let wanted = wanted_cwd(args, cx)?;
         let backend = cx.desk.terminal.backend().map_err(|unable| told(&unable.to_string(), "disabled"))?;
         let cwd = backend.usable(&wanted);
-        if args.background || !is_still(command) {
+        let place = Place {
+            home: settings.around.home.display().to_string(),
+            hermes_home: settings.around.hermes_home.display().to_string(),
+            cwd: cwd.display().to_string(),
+        };
+        if args.background || !is_still(command, &place) {
             return Ok(Effects::command(command, cwd, Company::Alone));
         }
         let reads = Effects::read_tree("/");
@@ -285,18 +293,4 @@ fn cwd_note(args: &TerminalArgs, permit: &Permit, cx: &Cx) -> Option<String> {
 fn pty_note(args: &TerminalArgs, command: &str) -> Option<String> {
     let needs_pipe = args.pty && command.contains("gh auth login") && command.contains("--with-token");
     needs_pipe.then(|| "pty was turned off: gh reads the token from its input".to_owned())
-}
-
-/// Whether the command has no effects. Until the gate can tell, only what is certain.
-fn is_still(command: &str) -> bool {
-    let words: Vec<&str> = command.split_whitespace().collect();
-    match words.as_slice() {
-        ["true" | "pwd"] => true,
-        ["sleep", seconds] => seconds.parse::<f64>().is_ok(),
-        _ => false,
-    }
-}
-
-fn redacted(text: &str) -> Cow<'_, str> {
-    Cow::Borrowed(text)
 }

@@ -4,7 +4,6 @@
 use super::backend::{Ended, Request, Stdin};
 use super::capture::Captured;
 use super::family::Family;
-use rustix::process::{Pid, Signal, kill_process_group};
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::time::Duration;
@@ -38,20 +37,19 @@ pub(super) enum Left {
     Somebody,
 }
 
-/// Kills the group if the future that watches it is dropped: then nobody is left to wait.
-struct Leash(Option<Pid>);
+/// Ends the family if the future that watches it is dropped: then nobody is left to wait.
+struct Leash<'a>(Option<&'a Family>);
 
-impl Drop for Leash {
+impl Drop for Leash<'_> {
     fn drop(&mut self) {
-        if let Some(group) = self.0.take() {
-            // A group that is gone already is what was wanted.
-            let _ = kill_process_group(group, Signal::KILL);
+        if let Some(family) = self.0.take() {
+            family.kill();
         }
     }
 }
 
 pub(super) async fn watched(mut child: Child, family: &Family, request: Request) -> Watched {
-    let mut leash = Leash(child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw));
+    let mut leash = Leash(Some(family));
     let feed = feed(child.stdin.take(), request.stdin);
     tokio::pin!(feed);
     let deadline = sleep(request.timeout);
@@ -71,8 +69,8 @@ pub(super) async fn watched(mut child: Child, family: &Family, request: Request)
     let linger = match ended {
         Ended::Exited => LINGER,
         Ended::TimedOut | Ended::Interrupted => {
-            family.end(GRACE).await;
-            status = timeout(REAP, child.wait()).await.ok().and_then(Result::ok);
+            let (_, waited) = tokio::join!(family.end(GRACE), timeout(GRACE + REAP, child.wait()));
+            status = waited.ok().and_then(Result::ok);
             IDLE
         }
     };

@@ -8,5 +8,9 @@
 )]
 
 mod dispatch;
+mod gate;
+mod registry;
+mod family;
 #[allow(dead_code, reason = "the stage offers more than every story uses")]
 mod stage;
+mod traitor;
