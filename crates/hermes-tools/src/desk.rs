@@ -3,6 +3,7 @@
 
 use crate::checkpoint::Checkpoints;
 use crate::face::{Adviser, Face};
+use crate::files::search::Searches;
 use crate::files::{History, Traffic};
 use crate::gate::{Gate, LastingConsent};
 use crate::memory::MemoryStore;
@@ -10,6 +11,7 @@ use crate::process::Processes;
 use crate::run::{Ground, Guardrail, Hints, Room, Spill};
 use crate::settings::Settings;
 use crate::terminal::Terminal;
+use crate::terminal::surroundings::session_variables;
 use crate::todo::TodoList;
 use hermes_core::clock::Clock;
 use hermes_core::ports::Listener;
@@ -91,8 +93,8 @@ impl Workshop {
 
 impl Desk {
     pub fn new(shop: Arc<Workshop>, session: SessionId) -> Arc<Self> {
-        let cwd = Mutex::new(shop.settings.around.cwd.clone());
-        let terminal = Terminal::new(&shop.settings);
+        let cwd = Mutex::new(shop.settings.terminal.start(&shop.settings.around));
+        let terminal = Terminal::new(&shop.settings).with(session_variables(&session));
         Arc::new(Self {
             session,
             shop,

@@ -49,7 +49,7 @@ impl Settings {
         let settings = Self {
             around,
             approvals,
-            terminal: section(config, "terminal", &mut odd),
+            terminal: TerminalSettings::read(config, &mut odd),
             files: FileSettings::read(config, &mut odd),
             memory: section(config, "memory", &mut odd),
             checkpoints: section(config, "checkpoints", &mut odd),
