@@ -58,7 +58,7 @@ impl Hands {
             clock: app.clock.clone(),
             listener,
         };
-        let registry = Arc::new(builtin::registry(app.clock.clone()));
+        let registry = Arc::new(builtin::registry(app.clock.clone(), &settings));
         Self { registry, shop: Workshop::new(settings, ports), warnings }
     }
 

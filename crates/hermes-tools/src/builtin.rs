@@ -19,7 +19,7 @@ pub fn registry(clock: Arc<dyn Clock>, settings: &Settings) -> Registry {
     add(&registry, ClarifyTool::new(settings.clarify.patience()));
     add(&registry, MemoryTool::new(settings.memory.clone()));
     add(&registry, PatchTool);
-    add(&registry, ProcessTool);
+    add(&registry, ProcessTool::default());
     add(&registry, ReadFile);
     add(&registry, SearchFiles);
     add(&registry, TerminalTool::new());
@@ -36,13 +36,24 @@ fn add<T: Tool>(registry: &Registry, tool: T) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::settings::Surroundings;
     use hermes_core::clock::RealClock;
     use serde_json::Value;
-    use std::collections::BTreeSet;
+    use std::collections::{BTreeMap, BTreeSet};
 
     #[test]
     fn what_a_schema_promises_is_what_its_struct_reads() {
-        let registry = registry(Arc::new(RealClock::default()));
+        let nowhere = || std::path::PathBuf::from("/nonexistent");
+        let around = Surroundings {
+            home: nowhere(),
+            hermes_home: nowhere(),
+            hermes_root: nowhere(),
+            cwd: nowhere(),
+            temp: nowhere(),
+            variables: BTreeMap::new(),
+            private_variables: BTreeSet::new(),
+        };
+        let registry = registry(Arc::new(RealClock::default()), &Settings::plain(around));
         for tool in registry.describe() {
             let name = tool.card.name.as_ref();
             let schema = &tool.card.parameters;

@@ -1,7 +1,8 @@
 //! What calls work with. The [`Workshop`] is shared by all conversations of a process; a [`Desk`] belongs to one
 //! conversation (or one sub-agent) and holds what it remembers between calls; [`Cx`] is what one call gets.
 
-use crate::checkpoint::Checkpoints;
+use crate::checkpoint::{Checkpoints, looks_destructive};
+use crate::effects::{Access, Effects};
 use crate::face::{Adviser, Face};
 use crate::files::search::Searches;
 use crate::files::{History, Traffic};
@@ -12,6 +13,7 @@ use crate::run::{Ground, Guardrail, Hints, Room, Spill};
 use crate::settings::Settings;
 use crate::terminal::Terminal;
 use crate::terminal::surroundings::session_variables;
+use crate::threat::{self, Scanner, Scope};
 use crate::todo::TodoList;
 use hermes_core::clock::Clock;
 use hermes_core::ports::Listener;
@@ -19,6 +21,9 @@ use hermes_core::stop::Stop;
 use hermes_types::{CallId, SessionId};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
+
+/// The only tool whose calls do not make it sensible to read a file again.
+const READ_FILE: &str = "read_file";
 
 /// Shared by every conversation of the process.
 pub struct Workshop {
@@ -33,6 +38,7 @@ pub struct Workshop {
     pub spill: Spill,
     /// Who writes which file, across conversations.
     pub traffic: Traffic,
+    pub scanner: Arc<Scanner>,
 }
 
 /// One conversation's place: its directory, its shell, its lists.
@@ -83,11 +89,21 @@ impl Workshop {
             checkpoints: Checkpoints::new(&settings),
             spill: Spill::new(&settings),
             traffic: Traffic::default(),
+            scanner: Arc::new(Scanner::new()),
             face,
             clock,
             listener,
             settings,
         })
+    }
+
+    /// Says why a text of a directory must not speak to the model, or nothing.
+    pub(crate) fn objection(&self) -> impl Fn(&str) -> Option<String> + Send + 'static {
+        let scanner = self.scanner.clone();
+        move |text| {
+            let threats = scanner.scan(text, Scope::Context);
+            (!threats.is_empty()).then(|| threat::ids(&threats))
+        }
     }
 }
 
@@ -116,6 +132,30 @@ impl Desk {
 
     pub fn move_to(&self, cwd: impl Into<PathBuf>) {
         *self.cwd.lock().unwrap_or_else(PoisonError::into_inner) = cwd.into();
+    }
+
+    /// A new turn: what was tried, saved or refused in the one before does not count.
+    pub fn begin_turn(&self) {
+        self.guardrail.begin_turn();
+        self.shop.memory.begin_turn(&self.session);
+        self.shop.checkpoints.begin_turn();
+    }
+
+    /// The last moment before a call has its effects: what it will change is saved where the owner wants that.
+    pub(crate) async fn about_to_run(&self, tool: &str, effects: &Effects) {
+        if tool != READ_FILE {
+            self.history.other_tool_ran();
+        }
+        let checkpoints = &self.shop.checkpoints;
+        if !self.settings().checkpoints.enabled {
+            return;
+        }
+        for scope in effects.scopes.iter().filter(|scope| scope.access == Access::Write) {
+            checkpoints.before_change(&scope.path, tool).await;
+        }
+        if let Some(command) = effects.command.as_ref().filter(|command| looks_destructive(&command.text)) {
+            checkpoints.before_change(&command.cwd, &command.text).await;
+        }
     }
 
     /// Where the conversation started and where it is.

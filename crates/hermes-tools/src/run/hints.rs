@@ -24,9 +24,6 @@ const LONGEST: usize = 8_000;
 /// Paths of one command that are looked at.
 const MOST_PATHS: usize = 16;
 
-/// Says why a text must not be shown to the model, or nothing.
-pub type Scan = fn(&str) -> Option<String>;
-
 /// The directories a conversation has met.
 #[derive(Debug, Default)]
 pub struct Hints {
@@ -44,8 +41,13 @@ pub(crate) struct Ground {
 }
 
 impl Hints {
-    /// The notes of the directories that this call met first.
-    pub(crate) async fn for_call(&self, arguments: &Object, ground: Ground, scan: Scan) -> Option<String> {
+    /// The notes of the directories that this call met first. `scan` says why a text must not be shown, or nothing.
+    pub(crate) async fn for_call(
+        &self,
+        arguments: &Object,
+        ground: Ground,
+        scan: impl Fn(&str) -> Option<String> + Send + 'static,
+    ) -> Option<String> {
         let places = places(arguments, &ground);
         if places.is_empty() {
             return None;
@@ -57,7 +59,7 @@ impl Hints {
                 let mut met = met.lock().unwrap_or_else(PoisonError::into_inner);
                 folders.into_iter().filter(|folder| met.insert(folder.clone())).collect()
             };
-            let notes: Vec<String> = fresh.iter().flat_map(|folder| notes(folder, scan)).collect();
+            let notes: Vec<String> = fresh.iter().flat_map(|folder| notes(folder, &scan)).collect();
             notes.join("\n\n")
         });
         found.await.ok().filter(|notes| !notes.is_empty())
@@ -102,7 +104,7 @@ fn is_foreign(below: &Path) -> bool {
 }
 
 /// The notes of one directory; the same text under two names is one.
-fn notes(folder: &Path, scan: Scan) -> Vec<String> {
+fn notes(folder: &Path, scan: &impl Fn(&str) -> Option<String>) -> Vec<String> {
     let mut told: Vec<String> = Vec::new();
     let mut notes = Vec::new();
     for file in FILES {
@@ -163,7 +165,7 @@ mod tests {
             fs::write(path, text).unwrap();
         }
 
-        async fn meet(&self, arguments: Value, scan: Scan) -> Option<String> {
+        async fn meet(&self, arguments: Value, scan: fn(&str) -> Option<String>) -> Option<String> {
             let ground =
                 Ground { start: self.root.join("work"), home: self.root.join("home"), cwd: self.root.join("work") };
             self.hints.for_call(arguments.as_object().unwrap(), ground, scan).await

@@ -19,7 +19,7 @@ mod wave;
 pub use finish::{Disposition, Finished, Status};
 pub use guardrail::{Guardrail, GuardrailSettings, Thresholds};
 pub(crate) use hints::Ground;
-pub use hints::{Hints, Scan};
+pub use hints::Hints;
 pub use hook::{CallView, Hook, OnFailure, Verdict};
 pub use settings::{Room, RunSettings, Sizes};
 pub use spill::Spill;
