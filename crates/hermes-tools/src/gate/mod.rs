@@ -21,7 +21,7 @@ mod permit;
 mod place;
 mod rule;
 mod run;
-mod script;
+pub(crate) mod script;
 mod shell;
 mod stream;
 mod text;

@@ -8,5 +8,7 @@
 )]
 
 mod dispatch;
+mod sandbox;
 #[allow(dead_code, reason = "the stage offers more than every story uses")]
 mod stage;
+mod surroundings;

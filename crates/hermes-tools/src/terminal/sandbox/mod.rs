@@ -162,7 +162,10 @@ impl Inner {
         let policy = self.policy()?;
         match wrapped {
             // The wrapper must still be able to mount; what mounts do not keep is kept by the filter.
-            Wrapped::Yes => calls::refuse(calls::Sockets::of_namespace(policy.network)),
+            Wrapped::Yes => {
+                rules::restrict_nameless_sockets()?;
+                calls::refuse(calls::Sockets::of_namespace(policy.network))
+            }
             Wrapped::No => {
                 self.means().kernel(self.mode)?;
                 rules::restrict(&policy)?;
