@@ -145,7 +145,8 @@ async fn in_a_workspace_nothing_outside_changes_and_no_key_is_read() {
         let answers = yard.attempts(&yard.sandbox(SandboxMode::Workspace, by), &FILES).await;
         let expected: Vec<(&str, bool)> = FILES.iter().enumerate().map(|(at, (name, _))| (*name, at < 4)).collect();
         assert_eq!(answers, named(&expected), "{by:?}");
-        let left: Vec<_> = fs::read_dir(yard.path("outside")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        let left: Vec<_> =
+            fs::read_dir(yard.path("outside")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(left, ["kept"], "{by:?}");
         assert_eq!(fs::read_to_string(yard.path("outside/kept")).unwrap(), "kept", "{by:?}");
     }
@@ -155,7 +156,8 @@ async fn in_a_workspace_nothing_outside_changes_and_no_key_is_read() {
 async fn without_a_sandbox_every_attempt_succeeds() {
     let yard = Yard::new();
     // Otherwise the stories above would prove nothing. Those that take away what a later one needs are left out.
-    let spoils = |name: &str| ["remove", "truncate", "overwrite", "from outside"].iter().any(|word| name.contains(word));
+    let spoils =
+        |name: &str| ["remove", "truncate", "overwrite", "from outside"].iter().any(|word| name.contains(word));
     let attempts: Vec<_> = FILES.into_iter().filter(|(name, _)| !spoils(name)).collect();
     let expected: Vec<(&str, bool)> = attempts.iter().map(|(name, _)| (*name, true)).collect();
     let off = yard.sandbox(SandboxMode::Off, By::Kernel);
@@ -178,7 +180,10 @@ async fn a_command_signals_nobody_outside() {
     for by in keepers() {
         let yard = Yard::new();
         let mut bystander = Command::new("sleep").arg("600").spawn().expect("a bystander");
-        let attempts = [("end another program", format!("kill {}", bystander.id())), ("end its own", "sleep 600 & kill $!".into())];
+        let attempts = [
+            ("end another program", format!("kill {}", bystander.id())),
+            ("end its own", "sleep 600 & kill $!".into()),
+        ];
         let attempts: Vec<(&str, &str)> = attempts.iter().map(|(name, text)| (*name, text.as_str())).collect();
         let answers = yard.attempts(&yard.sandbox(SandboxMode::Workspace, by), &attempts).await;
         let lives = bystander.try_wait().expect("its state").is_none();

@@ -70,7 +70,10 @@ fn a_command_sees_the_environment_of_the_person_without_what_is_hermes_own() {
         ("_HERMES_FORCE_OPENAI_API_KEY", "2"),
         ("_HERMES_FORCE_VIRTUAL_ENV", "2"),
     ];
-    let seen = variables(&around(&given, &["OPENAI_API_KEY"]), &passing(&["TAVILY_API_KEY", "OPENAI_API_KEY", "SUDO_PASSWORD"]));
+    let seen = variables(
+        &around(&given, &["OPENAI_API_KEY"]),
+        &passing(&["TAVILY_API_KEY", "OPENAI_API_KEY", "SUDO_PASSWORD"]),
+    );
     let expected = [
         ("AUXILIARY_VISION_MODEL", "1"),
         ("AWS_SECRET_ACCESS_KEY", "1"),
@@ -79,7 +82,10 @@ fn a_command_sees_the_environment_of_the_person_without_what_is_hermes_own() {
         ("EXAMPLE_KEY", "1"),
         ("HERMES_HOME", "1"),
         ("LINES", "40"),
-        ("PATH", "/home/ada/.hermes/bin:/a:/usr/bin:/opt/homebrew/bin:/opt/homebrew/sbin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/sbin:/bin"),
+        (
+            "PATH",
+            "/home/ada/.hermes/bin:/a:/usr/bin:/opt/homebrew/bin:/opt/homebrew/sbin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/sbin:/bin",
+        ),
         ("SLACK_CHANNEL", "1"),
         ("TAVILY_API_KEY", "1"),
         ("VIRTUAL_ENV", "2"),

@@ -14,6 +14,7 @@ mod calls;
 mod means;
 mod policy;
 mod report;
+mod rights;
 mod rules;
 
 pub use report::{NetworkBy, Report};
@@ -168,6 +169,7 @@ impl Inner {
             }
             Wrapped::No => {
                 self.means().kernel(self.mode)?;
+                rights::give_up()?;
                 rules::restrict(&policy)?;
                 calls::refuse(calls::Sockets::of_kernel(policy.network))
             }

@@ -84,14 +84,13 @@ impl Sudo {
             return Prepared { hint: Some(hint), ..Prepared::unchanged(command) };
         }
         match self.password(asking).await {
-            Found::Password(password) => Prepared {
-                command: rewritten.command,
-                stdin_lines: vec![password; rewritten.places],
-                hint: None,
-            },
+            Found::Password(password) => {
+                Prepared { command: rewritten.command, stdin_lines: vec![password; rewritten.places], hint: None }
+            }
             Found::NotNeeded => Prepared::unchanged(command),
             Found::Nothing => {
-                let hint = "sudo needs a password and none was given. The owner can set SUDO_PASSWORD in the .env of Hermes.";
+                let hint =
+                    "sudo needs a password and none was given. The owner can set SUDO_PASSWORD in the .env of Hermes.";
                 Prepared { hint: Some(hint.to_owned()), ..Prepared::unchanged(command) }
             }
         }

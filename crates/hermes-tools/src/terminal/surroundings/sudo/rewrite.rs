@@ -91,7 +91,9 @@ impl Finder<'_> {
     fn command(&mut self, command: &Command, offset: usize, input: Input) {
         match command {
             Command::Simple(simple) => self.simple(simple, offset, input),
-            Command::Compound(compound, redirects) => self.compound(compound, offset, behind(redirects.as_ref(), input)),
+            Command::Compound(compound, redirects) => {
+                self.compound(compound, offset, behind(redirects.as_ref(), input))
+            }
             Command::Function(function) => {
                 self.compound(&function.body.0, offset, behind(function.body.1.as_ref(), input));
             }
@@ -164,7 +166,8 @@ impl Finder<'_> {
         let end = start + SUDO.len();
         let is_there = self.text.get(start..end).is_some_and(|found| found.iter().copied().eq(SUDO.chars()));
         let before = start.checked_sub(1).and_then(|at| self.text.get(at));
-        let ends = |found: Option<&char>| found.is_none_or(|found| found.is_whitespace() || ";&|(){}<>`\n".contains(*found));
+        let ends =
+            |found: Option<&char>| found.is_none_or(|found| found.is_whitespace() || ";&|(){}<>`\n".contains(*found));
         if is_there && ends(before) && ends(self.text.get(end)) {
             self.ends.insert(end);
         }
@@ -303,8 +306,40 @@ mod tests {
 
     fn pieces() -> impl Strategy<Value = String> {
         let piece = prop::sample::select(vec![
-            "sudo", " ", "id", ";", "&&", "|", "&", "(", ")", "$(", "`", "'", "\"", "\n", "#", "<<E\n", "\nE\n", "{ ", "; }",
-            "if ", "then ", "fi", "X=1 ", "-u", "-n", "ü", "\\", "$", "<", ">", "case x in x) ", ";; esac", "\\\n", "\t",
+            "sudo",
+            " ",
+            "id",
+            ";",
+            "&&",
+            "|",
+            "&",
+            "(",
+            ")",
+            "$(",
+            "`",
+            "'",
+            "\"",
+            "\n",
+            "#",
+            "<<E\n",
+            "\nE\n",
+            "{ ",
+            "; }",
+            "if ",
+            "then ",
+            "fi",
+            "X=1 ",
+            "-u",
+            "-n",
+            "ü",
+            "\\",
+            "$",
+            "<",
+            ">",
+            "case x in x) ",
+            ";; esac",
+            "\\\n",
+            "\t",
         ]);
         prop::collection::vec(piece, 0..24).prop_map(|pieces| pieces.concat())
     }
