@@ -153,6 +153,28 @@ async fn in_a_workspace_nothing_outside_changes_and_no_key_is_read() {
 }
 
 #[tokio::test]
+async fn new_namespaces_and_devices_open_no_way_out() {
+    let attempts = [
+        ("uncover a key", "unshare -Urm sh -c 'umount $HOME/.ssh; cat $HOME/.ssh/id | grep key'"),
+        ("mount over it", "mkdir -p in; unshare -Urm sh -c 'mount --bind $HOME/.ssh in; cat in/id | grep key'"),
+        ("write again", "unshare -Urm sh -c 'mount -o remount,bind,rw /; echo x > $YARD/outside/new'"),
+        ("another root", "unshare -Ur chroot $YARD/outside /bin/sh -c 'echo x > /new'"),
+        ("a disk", "mknod disk b 8 0 || mknod disk b 254 0"),
+        ("gain rights", "grep 'NoNewPrivs:.*0' /proc/self/status"),
+        ("the memory of Hermes", "head -c 1 /proc/$PARENT/maps | grep ."),
+        ("the files of Hermes", "ls /proc/$PARENT/cwd/ | grep ."),
+    ];
+    for by in keepers() {
+        for mode in [SandboxMode::Workspace, SandboxMode::Strict] {
+            let yard = Yard::new();
+            let answers = yard.attempts(&yard.sandbox(mode, by), &attempts).await;
+            assert_eq!(answers, named(&attempts.map(|(name, _)| (name, false))), "{by:?} {mode}");
+            assert!(!yard.path("outside/new").exists(), "{by:?} {mode}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn without_a_sandbox_every_attempt_succeeds() {
     let yard = Yard::new();
     // Otherwise the stories above would prove nothing. Those that take away what a later one needs are left out.
