@@ -25,7 +25,7 @@ mod question;
 mod refuse;
 mod rule;
 mod run;
-mod script;
+pub(crate) mod script;
 mod settings;
 mod shell;
 mod still;

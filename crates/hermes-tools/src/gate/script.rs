@@ -13,14 +13,14 @@ const OPENING_WORDS: [&str; 9] = ["{", "if", "elif", "while", "until", "for", "c
 
 /// Text that no shell would run, or that is nested too deeply to be followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Unreadable;
+pub(crate) struct Unreadable;
 
-pub(super) fn options() -> ParserOptions {
+pub(crate) fn options() -> ParserOptions {
     // Tildes are expanded by us: the grammar reads the digits of `~99…` into a number that may not hold them.
     ParserOptions { tilde_expansion_at_word_start: false, ..ParserOptions::default() }
 }
 
-pub(super) fn read(text: &str) -> Result<Program, Unreadable> {
+pub(crate) fn read(text: &str) -> Result<Program, Unreadable> {
     let options = options();
     let nested = substitutions(text);
     if nested > MOST_SUBSTITUTIONS || has_document_in_expansion(text) {

@@ -22,3 +22,7 @@ mod results;
 #[allow(dead_code, reason = "the stage offers more than every story uses")]
 mod stage;
 mod toolsets;
+mod sandbox;
+#[allow(dead_code, reason = "the stage offers more than every story uses")]
+mod stage;
+mod surroundings;

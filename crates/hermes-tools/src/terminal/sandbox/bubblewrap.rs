@@ -7,6 +7,7 @@
 use super::calls::{self, Sockets};
 use super::means::Bubblewrap;
 use super::policy::{Network, Policy, Readable};
+use super::rights;
 use crate::settings::Surroundings;
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -28,9 +29,6 @@ const KEPT_OF_RUN: [&str; 6] = [
 /// Sockets elsewhere that are as good as root.
 const COVERED: [&str; 3] =
     ["/var/lib/lxd/unix.socket", "/var/snap/lxd/common/lxd/unix.socket", "/var/lib/incus/unix.socket"];
-/// Without these root could not work with files of others in the workspace.
-const RIGHTS_OF_ROOT: [&str; 4] = ["CAP_DAC_OVERRIDE", "CAP_CHOWN", "CAP_FOWNER", "CAP_FSETID"];
-
 /// Looks for it in PATH and tries it. One that a command could have put there is not trusted.
 pub(super) fn find(around: &Surroundings) -> Result<Bubblewrap, String> {
     let folders = around.variables.get("PATH").map(String::as_str).unwrap_or_default();
@@ -71,8 +69,8 @@ pub(super) fn words(path: &Path, policy: &Policy) -> Vec<OsString> {
     }
     if rustix::process::geteuid().is_root() {
         words.add(["--cap-drop", "ALL"]);
-        for right in RIGHTS_OF_ROOT {
-            words.add(["--cap-add", right]);
+        for (_, name) in rights::KEPT_BY_ROOT {
+            words.add(["--cap-add", name]);
         }
     }
     match &policy.readable {

@@ -23,8 +23,8 @@ const NEVER: [(libc::c_long, &str); 9] = [
     (libc::SYS_reboot, "ends everything"),
     (libc::SYS_open_by_handle_at, "opens files without a path"),
 ];
-/// Requests to a terminal that put characters into its input, as if the person had typed them.
-const TYPING: [u64; 2] = [libc::TIOCSTI as u64, 0x541C];
+/// Requests to a terminal that put characters into its input, as if the person had typed them: `TIOCSTI`, `TIOCLINUX`.
+const TYPING: [u64; 2] = [0x5412, 0x541C];
 
 /// Which sockets are refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -14,6 +14,7 @@ mod calls;
 mod means;
 mod policy;
 mod report;
+mod rights;
 mod rules;
 
 pub use report::{NetworkBy, Report};
@@ -162,9 +163,13 @@ impl Inner {
         let policy = self.policy()?;
         match wrapped {
             // The wrapper must still be able to mount; what mounts do not keep is kept by the filter.
-            Wrapped::Yes => calls::refuse(calls::Sockets::of_namespace(policy.network)),
+            Wrapped::Yes => {
+                rules::restrict_nameless_sockets()?;
+                calls::refuse(calls::Sockets::of_namespace(policy.network))
+            }
             Wrapped::No => {
                 self.means().kernel(self.mode)?;
+                rights::give_up()?;
                 rules::restrict(&policy)?;
                 calls::refuse(calls::Sockets::of_kernel(policy.network))
             }

@@ -86,3 +86,54 @@ fn sentence(mode: SandboxMode, means: &Means, keeper: Option<Keeper<'_>>) -> Str
         ),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::means::Bubblewrap;
+    use super::*;
+
+    fn means(landlock: bool, bubblewrap: bool) -> Means {
+        let found = Bubblewrap { path: "/usr/bin/bwrap".into(), version: "bubblewrap 0.8.0".into() };
+        Means {
+            landlock: if landlock { Ok(7) } else { Err("not in this kernel".into()) },
+            seccomp: Ok(()),
+            bubblewrap: if bubblewrap { Ok(found) } else { Err("not installed".into()) },
+        }
+    }
+
+    #[test]
+    fn a_report_says_what_is_enforced_and_by_what() {
+        let report = of(SandboxMode::Strict, &means(true, false));
+        assert_eq!(
+            serde_json::to_value(&report).unwrap_or_default(),
+            serde_json::json!({
+                "mode": "strict", "ready": true, "landlock_abi": 7, "seccomp": true, "network": "seccomp",
+                "sentence": "Commands see and change only the workspace and the temp directory, read the system and \
+                             toolchains, and have no network (Landlock 7 and seccomp). Local sockets (docker, ssh-agent, \
+                             tmux) are refused too; with bubblewrap installed a command has its own. sudo does not work.",
+            })
+        );
+        let report = of(SandboxMode::Workspace, &means(true, true));
+        assert_eq!(
+            report.to_string(),
+            "Commands change files only in the workspace and the temp directory, and cannot read credentials; the \
+             network is open (bubblewrap 0.8.0). sudo does not work."
+        );
+        assert_eq!(of(SandboxMode::Strict, &means(false, true)).network, NetworkBy::Namespace);
+    }
+
+    #[test]
+    fn what_nothing_can_enforce_is_refused_with_a_way_on() {
+        let none = means(false, false);
+        assert!(none.keeper(SandboxMode::Workspace).is_err());
+        let report = of(SandboxMode::Workspace, &none);
+        assert!(!report.ready);
+        assert_eq!(
+            report.sentence,
+            "terminal.sandbox is workspace, and nothing here can enforce it (Landlock: not in this kernel; bubblewrap: \
+             not installed). No command runs without it. Install bubblewrap, use Linux 6.2 or newer with Landlock, or \
+             set terminal.sandbox to off."
+        );
+        assert!(of(SandboxMode::Off, &none).ready);
+    }
+}

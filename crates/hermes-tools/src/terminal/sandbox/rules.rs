@@ -41,6 +41,13 @@ pub(super) fn restrict(policy: &Policy) -> io::Result<()> {
     }
 }
 
+/// Only the sockets that have a name and no file: mounts do not hide them. A kernel before 6.12 has nothing for that. The
+/// wrapper can still mount, since these rules say nothing about files.
+pub(super) fn restrict_nameless_sockets() -> io::Result<()> {
+    let rules = Ruleset::default().scope(Scope::AbstractUnixSocket).and_then(Ruleset::create);
+    rules.and_then(RulesetCreated::restrict_self).map(drop).map_err(io::Error::other)
+}
+
 /// What the kernel says about itself, learned by restricting a thread that ends at once.
 pub(super) fn probe() -> Result<RestrictionStatus, RulesetError> {
     handled()?.restrict_self()

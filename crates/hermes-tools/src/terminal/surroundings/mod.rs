@@ -3,14 +3,15 @@
 //! [`RULES`] is the one table of what is held back and why. A variable named in `Surroundings::private_variables` never
 //! gets through, nor does one whose rule says so, whatever the owner lets pass and under whatever name it is forced.
 
+pub mod sudo;
 mod table;
 
 use super::TerminalSettings;
 use crate::settings::Surroundings;
 use hermes_types::SessionId;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
-use table::{Held, RULES};
+use table::{Held, PRIVATE, RULES};
 
 /// `_HERMES_FORCE_X=v` gives commands `X=v`, also where X would be left out for their comfort.
 const FORCE: &str = "_HERMES_FORCE_";
@@ -28,22 +29,38 @@ const USUAL_PATH: [&str; 8] = [
 
 /// What every command of these surroundings sees.
 pub fn variables(around: &Surroundings, settings: &TerminalSettings) -> BTreeMap<String, String> {
-    let wanted: BTreeSet<&str> = settings.env_passthrough.iter().map(String::as_str).collect();
-    let may_pass = |name: &str| match held(name, &around.private_variables) {
-        None => true,
-        Some(Held::UnlessWanted) => wanted.contains(name),
-        Some(Held::Always) => false,
-    };
-    let plain = around.variables.iter().filter(|(name, _)| may_pass(name));
-    let mut seen: BTreeMap<String, String> = plain.map(|(name, value)| (name.clone(), value.clone())).collect();
-    let forced = around.variables.iter().filter_map(|(name, value)| Some((name.strip_prefix(FORCE)?, value)));
-    let may_be_forced = |name: &str| {
-        !name.is_empty() && matches!(held(name, &around.private_variables), None | Some(Held::UnlessWanted))
-    };
-    seen.extend(forced.filter(|(name, _)| may_be_forced(name)).map(|(name, value)| (name.to_owned(), value.clone())));
+    let passing = around.variables.iter().filter(|(name, _)| held_back(name, around, settings).is_none());
+    let mut seen: BTreeMap<String, String> = passing.map(|(name, value)| (name.clone(), value.clone())).collect();
+    for (name, value) in &around.variables {
+        let forced = name.strip_prefix(FORCE).filter(|name| !name.is_empty());
+        if let Some(name) = forced.filter(|name| held(name, around).is_none_or(|(held, _)| held < Held::Always)) {
+            seen.insert(name.to_owned(), value.clone());
+        }
+    }
     let path = complete_path(seen.get("PATH").map(String::as_str).unwrap_or_default(), &around.hermes_root);
     seen.insert("PATH".to_owned(), path);
     seen
+}
+
+/// What commands do not see of it, and why; for people who look for a missing variable.
+pub fn withheld(around: &Surroundings, settings: &TerminalSettings) -> BTreeMap<String, &'static str> {
+    let names = around.variables.keys();
+    names.filter_map(|name| Some((name.clone(), held_back(name, around, settings)?))).collect()
+}
+
+/// Why a variable does not pass, after the owner was heard.
+fn held_back(name: &str, around: &Surroundings, settings: &TerminalSettings) -> Option<&'static str> {
+    let (held, because) = held(name, around)?;
+    let wanted = held == Held::UnlessWanted && settings.env_passthrough.iter().any(|wanted| wanted == name);
+    (!wanted).then_some(because)
+}
+
+/// How firmly a variable is held back, and why: the firmest rule counts.
+fn held(name: &str, around: &Surroundings) -> Option<(Held, &'static str)> {
+    if around.private_variables.contains(name) {
+        return Some((Held::Always, PRIVATE));
+    }
+    RULES.iter().filter(|rule| rule.names.fit(name)).map(|rule| (rule.held, rule.because)).max_by_key(|(held, _)| *held)
 }
 
 /// What tells a command which conversation it runs for. Never inherited: a Hermes started by Hermes is another one.
@@ -54,14 +71,6 @@ pub fn session_variables(session: &SessionId) -> BTreeMap<String, String> {
 /// What makes programs in the background tell at once what they have to say.
 pub fn background_variables() -> BTreeMap<String, String> {
     BTreeMap::from([("PYTHONUNBUFFERED".to_owned(), "1".to_owned())])
-}
-
-/// Whether a variable is held back, and how firmly.
-fn held(name: &str, private: &BTreeSet<String>) -> Option<Held> {
-    if private.contains(name) {
-        return Some(Held::Always);
-    }
-    RULES.iter().filter(|rule| rule.names.fit(name)).map(|rule| rule.held).max()
 }
 
 /// Hermes' own programs first, the usual places last. An empty entry would mean the current directory: whatever lies in

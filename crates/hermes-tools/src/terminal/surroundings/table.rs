@@ -5,7 +5,7 @@
 pub(super) struct Rule {
     pub(super) names: Names,
     pub(super) held: Held,
-    #[allow(dead_code, reason = "for people who read or extend the table")]
+    /// For people.
     pub(super) because: &'static str,
 }
 
@@ -29,6 +29,9 @@ pub(super) enum Held {
 
 const SECRET_ENDINGS: [&str; 9] =
     ["_KEY", "_KEYS", "_TOKEN", "_SECRET", "_PASSWORD", "_PASSWD", "_CREDENTIALS", "_AUTH", "_SID"];
+
+/// Why a name of `Surroundings::private_variables` is held back.
+pub(super) const PRIVATE: &str = "a key or an address that Hermes works with";
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
@@ -151,7 +154,7 @@ impl Names {
             Self::SecretsOf(services) => services.iter().any(|service| {
                 // `FAL_KEY` is the service and nothing but the ending.
                 let rest = service.strip_suffix('_').and_then(|service| name.strip_prefix(service));
-                ends_like(rest, &SECRET_ENDINGS)
+                ends_like(rest.filter(|rest| rest.starts_with('_')), &SECRET_ENDINGS)
             }),
         }
     }
