@@ -6,5 +6,13 @@ use std::sync::Arc;
 
 /// Everything built in, registered. A tool that cannot be registered is told to the log and does not stop the others.
 pub fn registry(clock: Arc<dyn Clock>) -> Registry {
-    Registry::new(clock)
+    let registry = Registry::new(clock);
+    add(&registry, crate::process::ProcessTool);
+    registry
+}
+
+fn add<T: crate::tool::Tool>(registry: &Registry, tool: T) {
+    if let Err(collision) = registry.register(tool, crate::registry::Replace::Refuse) {
+        tracing::error!(%collision, "a built-in tool is missing");
+    }
 }

@@ -16,14 +16,28 @@ use tokio::process::ChildStdin;
 
 /// Programs that never take their input for commands.
 const DATA: [&str; 16] = [
-    "cat", "tee", "wc", "sort", "uniq", "head", "tail", "tr", "cut", "grep", "rev", "nl", "jq", "base64", "sha256sum",
+    "cat",
+    "tee",
+    "wc",
+    "sort",
+    "uniq",
+    "head",
+    "tail",
+    "tr",
+    "cut",
+    "grep",
+    "rev",
+    "nl",
+    "jq",
+    "base64",
+    "sha256sum",
     "tac",
 ];
 /// Shells, and what carries to one.
 const SHELLS: [&str; 30] = [
-    "bash", "sh", "zsh", "dash", "ksh", "mksh", "fish", "csh", "tcsh", "busybox", "ssh", "mosh", "telnet", "nc", "ncat",
-    "socat", "docker", "podman", "kubectl", "su", "sudo", "doas", "tmux", "screen", "script", "expect", "chroot",
-    "nsenter", "unshare", "pwsh",
+    "bash", "sh", "zsh", "dash", "ksh", "mksh", "fish", "csh", "tcsh", "busybox", "ssh", "mosh", "telnet", "nc",
+    "ncat", "socat", "docker", "podman", "kubectl", "su", "sudo", "doas", "tmux", "screen", "script", "expect",
+    "chroot", "nsenter", "unshare", "pwsh",
 ];
 /// Languages that read code when they have no script, and their option for code.
 const LANGUAGES: [(&str, &str); 11] = [
@@ -89,25 +103,36 @@ pub(super) fn judged(command: &str, place: &Place, written: &str, data: &str) ->
     if reader == Reader::Data || SIGNALS.contains(&data) {
         return Ok(None);
     }
-    let edits = data.chars().any(|key| key.is_control() && !matches!(key, '\n' | '\r' | '\t'));
     let completes = data.contains('\t') && reader == Reader::Shell;
-    let text = match (&reader, edits || completes) {
-        (Reader::Shell | Reader::Language { .. }, true) => {
-            return Err("control characters and tabs cannot be judged before a shell reads them. \
-                        Write plain lines; \\u0003 (interrupt) and \\u0004 (end) may be written alone."
-                .to_owned());
-        }
-        (_, true) => super::buffer::plain(data).replace(|key: char| key.is_control() && key != '\n', ""),
-        (_, false) => data.replace('\r', "\n"),
-    };
+    if matches!(reader, Reader::Shell | Reader::Language { .. }) && (edits(data) || completes) {
+        return Err("control characters and tabs cannot be judged before a shell reads them. \
+                    Write plain lines; \\u0003 (interrupt) and \\u0004 (end) may be written alone."
+            .to_owned());
+    }
+    let text = as_lines(data);
     if written.len() + text.len() > MOST_WRITTEN {
-        return Err("too much was written to this process to judge it as a whole. Put it into a file instead.".to_owned());
+        return Err(
+            "too much was written to this process to judge it as a whole. Put it into a file instead.".to_owned()
+        );
     }
     let whole = format!("{written}{text}");
     Ok(Some(match reader {
         Reader::Language { name, option } => format!("{name} {option} '{}'", whole.replace('\'', r"'\''")),
         Reader::Data | Reader::Shell | Reader::Unknown => whole,
     }))
+}
+
+/// What is written as lines of text: Enter ends a line, keys that edit are left out.
+pub(super) fn as_lines(data: &str) -> String {
+    let data = data.replace('\r', "\n");
+    if !edits(&data) {
+        return data;
+    }
+    super::buffer::plain(&data).replace(|key: char| key.is_control() && key != '\n', "")
+}
+
+fn edits(data: &str) -> bool {
+    data.chars().any(|key| key.is_control() && !matches!(key, '\n' | '\r' | '\t'))
 }
 
 fn reader(command: &str, place: &Place) -> Reader {
@@ -158,7 +183,7 @@ mod tests {
             ("env python3 -i", "", "print('a')\n", Some("python3 -c 'print('\\''a'\\'')\n'")),
             ("python3.12", "", "1\n", Some("python -c '1\n'")),
             ("python3 quiz.py", "", "yes\n", Some("yes\n")),
-            ("npm create thing", "", "\u{1b}[B\r", Some("")),
+            ("npm create thing", "", "\u{1b}[B\r", Some("\n")),
             ("bash", "", "\u{3}", None),
         ];
         for (command, written, data, expected) in table {

@@ -9,5 +9,6 @@
 
 mod dispatch;
 mod family;
+mod process;
 #[allow(dead_code, reason = "the stage offers more than every story uses")]
 mod stage;
