@@ -2,7 +2,7 @@
 //!
 //! Text for a shell is a command, wherever the shell runs. So everything that is written is shown to the gate, unless
 //! the process is one plain command that is known to take its input for data ([`DATA`]). A language without a script is
-//! shown code (`python3 -c …`); all others (shells, those that carry to a shell such as `ssh` and `docker`, scripts that
+//! shown code (`python -c …`); all others (shells, those that carry to a shell such as `ssh` and `docker`, scripts that
 //! ask questions, whatever is not known) are shown shell text. What is judged is not this portion alone but all that
 //! was written before without a person's consent and this portion behind it, so that `rm -rf` and ` /` in two portions
 //! are what they are in one. Keys that edit a line would make the shell read something else than the gate: for shells
@@ -40,10 +40,8 @@ const SHELLS: [&str; 30] = [
     "chroot", "nsenter", "unshare", "pwsh",
 ];
 /// Languages that read code when they have no script, and their option for code.
-const LANGUAGES: [(&str, &str); 11] = [
+const LANGUAGES: [(&str, &str); 9] = [
     ("python", "-c"),
-    ("python2", "-c"),
-    ("python3", "-c"),
     ("ipython", "-c"),
     ("node", "-e"),
     ("deno", "eval"),
@@ -180,7 +178,7 @@ mod tests {
             ("cat | bash", "", "rm -rf /\n", Some("rm -rf /\n")),
             ("bash", "rm -rf", " /\n", Some("rm -rf /\n")),
             ("cd x && /bin/sh -i", "", "ls\r", Some("ls\n")),
-            ("env python3 -i", "", "print('a')\n", Some("python3 -c 'print('\\''a'\\'')\n'")),
+            ("env python3 -i", "", "print('a')\n", Some("python -c 'print('\\''a'\\'')\n'")),
             ("python3.12", "", "1\n", Some("python -c '1\n'")),
             ("python3 quiz.py", "", "yes\n", Some("yes\n")),
             ("npm create thing", "", "\u{1b}[B\r", Some("\n")),
