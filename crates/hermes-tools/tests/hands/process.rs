@@ -113,8 +113,8 @@ async fn what_a_shell_reads_is_judged_as_a_whole() {
     assert_eq!(submit(&stage, &id, "echo harmless").await["status"], "ok");
     assert_eq!(submit(&stage, &id, "rm -rf /").await["status"], "blocked");
     let write = |data: &str| json!({"action": "write", "session_id": id, "data": data});
-    assert_eq!(stage.call("process", write("rm -rf")).await["status"], "ok");
-    assert_eq!(stage.call("process", write(" /\n")).await["status"], "blocked", "in two portions");
+    assert_eq!(stage.call("process", write("r")).await["status"], "ok");
+    assert_eq!(stage.call("process", write("m -rf /\n")).await["status"], "blocked", "in two portions");
     assert_eq!(stage.call("process", write("ls\u{7f}\n")).await["status"], "error", "keys that edit");
     assert_eq!(stage.call("process", write("\u{4}")).await["status"], "ok");
     assert_eq!(act(&stage, "kill", &id).await["status"], "killed");
@@ -213,6 +213,19 @@ async fn news_comes_once_and_not_twice() {
     let matched = Happened::Matched { pattern: "ready".into(), line: "server ready".into(), dropped: 0 };
     assert_eq!(told.iter().map(|news| (&news.process, &news.what)).collect::<Vec<_>>(), [(&id, &matched)]);
     processes.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_process_that_does_not_read_holds_nobody_up() {
+    let stage = Stage::new();
+    let Started { id, .. } = start(&stage, "sleep 60 | cat", Face::Pipes, Tell::Nothing).await;
+    let data = "x\n".repeat(20_000);
+    let first = submit(&stage, &id, &data).await;
+    assert_eq!(first["status"], "ok", "a pipe takes so much unread");
+    let Started { id, .. } = start(&stage, "cat > /dev/null; sleep 60", Face::Pipes, Tell::Nothing).await;
+    assert_eq!(act(&stage, "close", &id).await, json!({"status": "ok"}));
+    assert_eq!(submit(&stage, &id, "late").await["status"], "error");
+    stage.desk.shop.processes.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
