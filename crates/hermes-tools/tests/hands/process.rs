@@ -218,13 +218,18 @@ async fn news_comes_once_and_not_twice() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_process_that_does_not_read_holds_nobody_up() {
     let stage = Stage::new();
-    let Started { id, .. } = start(&stage, "sleep 60 | cat", Face::Pipes, Tell::Nothing).await;
-    let data = "x\n".repeat(20_000);
-    let first = submit(&stage, &id, &data).await;
-    assert_eq!(first["status"], "ok", "a pipe takes so much unread");
     let Started { id, .. } = start(&stage, "cat > /dev/null; sleep 60", Face::Pipes, Tell::Nothing).await;
     assert_eq!(act(&stage, "close", &id).await, json!({"status": "ok"}));
     assert_eq!(submit(&stage, &id, "late").await["status"], "error");
+    let Started { id, .. } = start(&stage, "tail -f /dev/null", Face::Pipes, Tell::Nothing).await;
+    let stop = stage.stop.clone();
+    let interrupt = async move {
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        stop.stop();
+    };
+    let data = "x".repeat(100_000);
+    let (held, ()) = tokio::join!(submit(&stage, &id, &data), interrupt);
+    assert_eq!(held, json!({"status": "error", "error": "interrupted", "bytes_written": 65_536}));
     stage.desk.shop.processes.close().await;
 }
 
