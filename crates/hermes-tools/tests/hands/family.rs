@@ -65,7 +65,7 @@ fn begin(script: &str) -> (Child, Family, String) {
 
 fn rand_digits() -> u32 {
     let mark = Family::new_mark();
-    u32::from_str_radix(&mark[..7], 16).expect("hexadecimal")
+    u32::from_str_radix(&mark.chars().take(7).collect::<String>(), 16).expect("hexadecimal")
 }
 
 async fn wait_for(what: &str, done: impl Fn() -> bool) {

@@ -288,4 +288,31 @@ async fn a_later_run_finds_what_still_runs_and_nothing_else() {
     assert_eq!(write["status"], "error");
     let killed = ask(&stage, &desk, json!({"action": "kill", "session_id": id})).await;
     assert_eq!((&killed["status"], sleepers("3600.335533")), (&json!("killed"), 0));
+    // What is gone is no longer written down; what is not ours stays as it is.
+    desk.shop.processes.close().await;
+    let kept: Value = serde_json::from_slice(&std::fs::read(&file).expect("written")).expect("JSON");
+    assert_eq!(kept, json!([{"of": "another shape"}]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn there_are_never_more_than_sixty_four() {
+    let stage = Stage::new();
+    let Started { id: first, .. } = start(&stage, "true", Face::Pipes, Tell::Nothing).await;
+    assert_eq!(act(&stage, "wait", &first).await["status"], "exited");
+    for _ in 0..64 {
+        start(&stage, "sleep 60", Face::Pipes, Tell::Nothing).await;
+    }
+    assert_eq!(act(&stage, "poll", &first).await["status"], "not_found", "what has ended makes room");
+    let desk = &stage.desk;
+    let effects = Effects::command("true", desk.cwd(), Company::Alone);
+    let wish = Wish { tool: "terminal", session: &desk.session, effects };
+    let permit = desk.shop.gate.admit(wish, &Stop::new()).await.expect("harmless");
+    let (session, cwd, variables) = (desk.session.clone(), desk.cwd(), desk.settings().around.variables.clone());
+    let one_more = Start { permit, session, variables, cwd, face: Face::Pipes, tell: Tell::Nothing };
+    assert_eq!(
+        desk.shop.processes.start(one_more).await,
+        Err("64 background processes run already. End one with the process tool, then try again.".to_owned())
+    );
+    desk.shop.processes.close().await;
+    assert_eq!(desk.shop.processes.running(&desk.session), 0);
 }
