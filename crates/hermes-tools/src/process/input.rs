@@ -116,8 +116,19 @@ pub(super) fn judged(command: &str, place: &Place, written: &str, data: &str) ->
     let whole = format!("{written}{text}");
     Ok(Some(match reader {
         Reader::Language { name, option } => format!("{name} {option} '{}'", whole.replace('\'', r"'\''")),
-        Reader::Data | Reader::Shell | Reader::Unknown => whole,
+        Reader::Unknown => format!("{whole}{}", escapes(&whole)),
+        Reader::Data | Reader::Shell => whole,
     }))
+}
+
+/// What editors, pagers, debuggers and database clients would hand to a shell: `:!rm x`, `\! rm x`, `.shell rm x`. One
+/// line for each.
+fn escapes(text: &str) -> String {
+    const WORDS: [&str; 4] = ["shell", ".shell", "system", ".system"];
+    let after_mark = text.lines().filter_map(|line| line.split_once('!')).map(|(_, command)| command);
+    let after_word = text.lines().filter_map(|line| line.trim_start().split_once(' '));
+    let after_word = after_word.filter(|(word, _)| WORDS.contains(word)).map(|(_, command)| command);
+    after_mark.chain(after_word).map(|command| format!("\n{command}")).collect()
 }
 
 /// What is written as lines of text: Enter ends a line, keys that edit are left out.
@@ -181,6 +192,8 @@ mod tests {
             ("env python3 -i", "", "print('a')\n", Some("python -c 'print('\\''a'\\'')\n'")),
             ("python3.12", "", "1\n", Some("python -c '1\n'")),
             ("python3 quiz.py", "", "yes\n", Some("yes\n")),
+            ("vim notes", "", ":!rm -rf /\n", Some(":!rm -rf /\n\nrm -rf /")),
+            ("sqlite3 a.db", "", ".shell rm -rf /\n", Some(".shell rm -rf /\n\nrm -rf /")),
             ("npm create thing", "", "\u{1b}[B\r", Some("\n")),
             ("bash", "", "\u{3}", None),
         ];
