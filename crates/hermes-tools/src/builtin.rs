@@ -19,7 +19,7 @@ pub fn registry(clock: Arc<dyn Clock>, settings: &Settings) -> Registry {
     add(&registry, ClarifyTool::new(settings.clarify.patience()));
     add(&registry, MemoryTool::new(settings.memory.clone()));
     add(&registry, PatchTool);
-    add(&registry, ProcessTool::default());
+    add(&registry, ProcessTool);
     add(&registry, ReadFile);
     add(&registry, SearchFiles);
     add(&registry, TerminalTool::new());

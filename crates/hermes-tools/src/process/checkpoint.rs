@@ -1,11 +1,13 @@
 //! `processes.json`: what runs in the background, so that a later run of the program finds it again.
 //!
 //! Several programs share the file. Each replaces its own records under a lock and keeps those of the others; a record
-//! whose program is gone belongs to whoever reads it next, if the process still is the one that was started. The file is
-//! replaced as a whole, and only the owner may read it.
+//! whose program is gone belongs to whoever reads it next, if the process still is the one that was started. Records of
+//! another shape, such as the Python program's, are kept as they are. The file is replaced as a whole, and only the owner
+//! may read it.
 
 use crate::terminal::family::Identity;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
@@ -39,11 +41,8 @@ impl Record {
 
 /// Records whose program is gone but whose process is not.
 pub(super) fn orphans(path: &Path) -> Vec<Record> {
-    let found = read(path).unwrap_or_else(|error| {
-        tracing::warn!(path = %path.display(), %error, "background processes of earlier runs cannot be read");
-        Vec::new()
-    });
-    found.into_iter().filter(|record| !record.owner().lives() && record.process().lives()).collect()
+    let found = read(path).into_iter().filter_map(|value| serde_json::from_value::<Record>(value).ok());
+    found.filter(|record| !record.owner().lives() && record.process().lives()).collect()
 }
 
 /// Replaces the records of `owner`, and those it adopted, by `mine`.
@@ -52,10 +51,14 @@ pub(super) fn replace(path: &Path, owner: Identity, mine: &[Record]) -> io::Resu
     let lock = File::options().create(true).truncate(false).write(true).open(path.with_extension("json.lock"))?;
     lock.lock()?;
     let adopted = |record: &Record| mine.iter().any(|own| own.session_id == record.session_id);
-    // What cannot be read is no reason to lose what runs now.
-    let others = read(path).unwrap_or_default().into_iter();
-    let others = others.filter(|record| record.owner() != owner && !adopted(record) && record.process().lives());
-    let all: Vec<Record> = others.chain(mine.iter().cloned()).collect();
+    let is_kept = |value: &Value| match serde_json::from_value::<Record>(value.clone()) {
+        Ok(record) => record.owner() != owner && !adopted(&record) && record.process().lives(),
+        Err(_) => true,
+    };
+    let mut all: Vec<Value> = read(path).into_iter().filter(is_kept).collect();
+    for record in mine {
+        all.push(serde_json::to_value(record)?);
+    }
     let mut file = tempfile::NamedTempFile::new_in(folder)?;
     serde_json::to_writer_pretty(&mut file, &all)?;
     file.write_all(b"\n")?;
@@ -64,13 +67,15 @@ pub(super) fn replace(path: &Path, owner: Identity, mine: &[Record]) -> io::Resu
     Ok(())
 }
 
-/// Records of another shape, such as the Python program's, are passed over.
-fn read(path: &Path) -> io::Result<Vec<Record>> {
-    let text = match std::fs::read(path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(error),
+/// What is in the file. A file that cannot be read is told and counts as empty: it must not cost what runs now.
+fn read(path: &Path) -> Vec<Value> {
+    let found = match std::fs::read(path) {
+        Ok(text) => serde_json::from_slice(&text).map_err(io::Error::from),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(error),
     };
-    let values: Vec<serde_json::Value> = serde_json::from_slice(&text)?;
-    Ok(values.into_iter().filter_map(|value| serde_json::from_value(value).ok()).collect())
+    found.unwrap_or_else(|error| {
+        tracing::warn!(path = %path.display(), %error, "the list of background processes cannot be read");
+        Vec::new()
+    })
 }

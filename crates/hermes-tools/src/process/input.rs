@@ -2,7 +2,7 @@
 //!
 //! Text for a shell is a command, wherever the shell runs. So everything that is written is shown to the gate, unless
 //! the process is one plain command that is known to take its input for data ([`DATA`]). A language without a script is
-//! shown code (`python3 -c …`); all others (shells, those that carry to a shell such as `ssh` and `docker`, scripts that
+//! shown code (`python -c …`); all others (shells, those that carry to a shell such as `ssh` and `docker`, scripts that
 //! ask questions, whatever is not known) are shown shell text. What is judged is not this portion alone but all that
 //! was written before without a person's consent and this portion behind it, so that `rm -rf` and ` /` in two portions
 //! are what they are in one. Keys that edit a line would make the shell read something else than the gate: for shells
@@ -16,20 +16,32 @@ use tokio::process::ChildStdin;
 
 /// Programs that never take their input for commands.
 const DATA: [&str; 16] = [
-    "cat", "tee", "wc", "sort", "uniq", "head", "tail", "tr", "cut", "grep", "rev", "nl", "jq", "base64", "sha256sum",
+    "cat",
+    "tee",
+    "wc",
+    "sort",
+    "uniq",
+    "head",
+    "tail",
+    "tr",
+    "cut",
+    "grep",
+    "rev",
+    "nl",
+    "jq",
+    "base64",
+    "sha256sum",
     "tac",
 ];
 /// Shells, and what carries to one.
 const SHELLS: [&str; 30] = [
-    "bash", "sh", "zsh", "dash", "ksh", "mksh", "fish", "csh", "tcsh", "busybox", "ssh", "mosh", "telnet", "nc", "ncat",
-    "socat", "docker", "podman", "kubectl", "su", "sudo", "doas", "tmux", "screen", "script", "expect", "chroot",
-    "nsenter", "unshare", "pwsh",
+    "bash", "sh", "zsh", "dash", "ksh", "mksh", "fish", "csh", "tcsh", "busybox", "ssh", "mosh", "telnet", "nc",
+    "ncat", "socat", "docker", "podman", "kubectl", "su", "sudo", "doas", "tmux", "screen", "script", "expect",
+    "chroot", "nsenter", "unshare", "pwsh",
 ];
 /// Languages that read code when they have no script, and their option for code.
-const LANGUAGES: [(&str, &str); 11] = [
+const LANGUAGES: [(&str, &str); 9] = [
     ("python", "-c"),
-    ("python2", "-c"),
-    ("python3", "-c"),
     ("ipython", "-c"),
     ("node", "-e"),
     ("deno", "eval"),
@@ -89,25 +101,47 @@ pub(super) fn judged(command: &str, place: &Place, written: &str, data: &str) ->
     if reader == Reader::Data || SIGNALS.contains(&data) {
         return Ok(None);
     }
-    let edits = data.chars().any(|key| key.is_control() && !matches!(key, '\n' | '\r' | '\t'));
     let completes = data.contains('\t') && reader == Reader::Shell;
-    let text = match (&reader, edits || completes) {
-        (Reader::Shell | Reader::Language { .. }, true) => {
-            return Err("control characters and tabs cannot be judged before a shell reads them. \
-                        Write plain lines; \\u0003 (interrupt) and \\u0004 (end) may be written alone."
-                .to_owned());
-        }
-        (_, true) => super::buffer::plain(data).replace(|key: char| key.is_control() && key != '\n', ""),
-        (_, false) => data.replace('\r', "\n"),
-    };
+    if matches!(reader, Reader::Shell | Reader::Language { .. }) && (edits(data) || completes) {
+        return Err("control characters and tabs cannot be judged before a shell reads them. \
+                    Write plain lines; \\u0003 (interrupt) and \\u0004 (end) may be written alone."
+            .to_owned());
+    }
+    let text = as_lines(data);
     if written.len() + text.len() > MOST_WRITTEN {
-        return Err("too much was written to this process to judge it as a whole. Put it into a file instead.".to_owned());
+        return Err(
+            "too much was written to this process to judge it as a whole. Put it into a file instead.".to_owned()
+        );
     }
     let whole = format!("{written}{text}");
     Ok(Some(match reader {
         Reader::Language { name, option } => format!("{name} {option} '{}'", whole.replace('\'', r"'\''")),
-        Reader::Data | Reader::Shell | Reader::Unknown => whole,
+        Reader::Unknown => format!("{whole}{}", escapes(&whole)),
+        Reader::Data | Reader::Shell => whole,
     }))
+}
+
+/// What editors, pagers, debuggers and database clients would hand to a shell: `:!rm x`, `\! rm x`, `.shell rm x`. One
+/// line for each.
+fn escapes(text: &str) -> String {
+    const WORDS: [&str; 4] = ["shell", ".shell", "system", ".system"];
+    let after_mark = text.lines().filter_map(|line| line.split_once('!')).map(|(_, command)| command);
+    let after_word = text.lines().filter_map(|line| line.trim_start().split_once(' '));
+    let after_word = after_word.filter(|(word, _)| WORDS.contains(word)).map(|(_, command)| command);
+    after_mark.chain(after_word).map(|command| format!("\n{command}")).collect()
+}
+
+/// What is written as lines of text: Enter ends a line, keys that edit are left out.
+pub(super) fn as_lines(data: &str) -> String {
+    let data = data.replace('\r', "\n");
+    if !edits(&data) {
+        return data;
+    }
+    super::buffer::plain(&data).replace(|key: char| key.is_control() && key != '\n', "")
+}
+
+fn edits(data: &str) -> bool {
+    data.chars().any(|key| key.is_control() && !matches!(key, '\n' | '\r' | '\t'))
 }
 
 fn reader(command: &str, place: &Place) -> Reader {
@@ -155,10 +189,12 @@ mod tests {
             ("cat | bash", "", "rm -rf /\n", Some("rm -rf /\n")),
             ("bash", "rm -rf", " /\n", Some("rm -rf /\n")),
             ("cd x && /bin/sh -i", "", "ls\r", Some("ls\n")),
-            ("env python3 -i", "", "print('a')\n", Some("python3 -c 'print('\\''a'\\'')\n'")),
+            ("env python3 -i", "", "print('a')\n", Some("python -c 'print('\\''a'\\'')\n'")),
             ("python3.12", "", "1\n", Some("python -c '1\n'")),
             ("python3 quiz.py", "", "yes\n", Some("yes\n")),
-            ("npm create thing", "", "\u{1b}[B\r", Some("")),
+            ("vim notes", "", ":!rm -rf /\n", Some(":!rm -rf /\n\nrm -rf /")),
+            ("sqlite3 a.db", "", ".shell rm -rf /\n", Some(".shell rm -rf /\n\nrm -rf /")),
+            ("npm create thing", "", "\u{1b}[B\r", Some("\n")),
             ("bash", "", "\u{3}", None),
         ];
         for (command, written, data, expected) in table {

@@ -155,9 +155,7 @@ impl Tracked {
         state.buffer.finish();
         let sights = state.watch.as_mut().map(|watch| watch.finish(now)).unwrap_or_default();
         let end = match state.killed_by {
-            Some(source) => {
-                End { at: now, exit_code: Some(super::registry::KILLED), reason: Reason::Killed, source }
-            }
+            Some(source) => End { at: now, exit_code: Some(super::registry::KILLED), reason: Reason::Killed, source },
             None => End { at: now, exit_code, reason: Reason::Exited, source: "" },
         };
         state.end = Some(end);

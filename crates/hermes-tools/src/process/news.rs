@@ -16,15 +16,25 @@ pub struct News {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Happened {
-    Ended { exit_code: Option<i32>, reason: Reason, output: String },
+    Ended {
+        exit_code: Option<i32>,
+        reason: Reason,
+        output: String,
+    },
     /// A line with one of the patterns in it. `dropped` lines matched since the last one and are not shown.
-    Matched { pattern: String, line: String, dropped: usize },
+    Matched {
+        pattern: String,
+        line: String,
+        dropped: usize,
+    },
     /// Matches came too often: from now on only the end is told.
     WatchGivenUp,
     /// All processes together matched too often: matches are held back for a while.
     MatchesPaused,
     /// The pause is over.
-    MatchesResumed { held: usize },
+    MatchesResumed {
+        held: usize,
+    },
 }
 
 /// Why a process is no longer there.

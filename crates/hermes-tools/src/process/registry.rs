@@ -218,9 +218,8 @@ impl Inner {
         if book.closed {
             return Err("the program is ending; nothing is started any more".to_owned());
         }
-        let old = |tracked: &Arc<Tracked>| {
-            tracked.end(now).is_some_and(|end| now.saturating_sub(end.at) >= FINISHED_KEPT)
-        };
+        let old =
+            |tracked: &Arc<Tracked>| tracked.end(now).is_some_and(|end| now.saturating_sub(end.at) >= FINISHED_KEPT);
         let (mut gone, kept): (Vec<_>, Vec<_>) = std::mem::take(&mut book.tracked).into_iter().partition(old);
         book.tracked = kept;
         while book.tracked.len() >= MOST_TRACKED {

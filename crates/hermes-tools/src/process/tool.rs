@@ -1,6 +1,6 @@
 //! The tool `process`: looks after what the terminal tool started in the background.
 
-use super::input::judged;
+use super::input::{as_lines, judged};
 use super::live::{Bond, End, Tracked};
 use super::news::Reason;
 use super::start::{Face, Tell};
@@ -21,24 +21,16 @@ const PREVIEW: usize = 1000;
 const DEFAULT_LINES: usize = 200;
 /// A process that does not read holds a writer up; no longer than this.
 const WRITE_LIMIT: Duration = Duration::from_secs(5);
-/// What a wait may take beyond its own limit.
-const MARGIN: Duration = Duration::from_secs(10);
+/// Longer than the longest grace of a kill.
+const CALL_LIMIT: Duration = Duration::from_secs(120);
 
 /// The tool.
-pub struct ProcessTool {
-    /// The longest wait, `terminal.timeout`; known only from a conversation, so this bounds the bound.
-    longest: Duration,
-}
-
-impl Default for ProcessTool {
-    fn default() -> Self {
-        Self { longest: Duration::from_secs(600) }
-    }
-}
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ProcessTool;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Action {
+enum Action {
     List,
     Poll,
     Log,
@@ -113,7 +105,8 @@ impl Tool for ProcessTool {
     type Args = Args;
 
     fn card(&self) -> Card {
-        let description = "Looks after background processes that terminal(background=true) started in this conversation.";
+        let description =
+            "Looks after background processes that terminal(background=true) started in this conversation.";
         Card { emoji: "⚙️", ..Card::new("process", "terminal", description, schema()) }
     }
 
@@ -124,7 +117,11 @@ impl Tool for ProcessTool {
         }
         let tracked = cx.desk.shop.processes.find(&cx.desk.session, args.id()?);
         let (Some(text), Some(tracked)) = (args.text(), tracked) else {
-            return Ok(if matches!(args.action, Action::Kill | Action::Close) { Effects::alone() } else { Effects::none() });
+            return Ok(if matches!(args.action, Action::Kill | Action::Close) {
+                Effects::alone()
+            } else {
+                Effects::none()
+            });
         };
         let around = &cx.desk.settings().around;
         let place = Place {
@@ -140,9 +137,9 @@ impl Tool for ProcessTool {
         }
     }
 
+    /// A wait keeps its own time.
     fn limit(&self, args: &Args) -> Option<Duration> {
-        let seconds = args.timeout.map_or(self.longest, Duration::from_secs);
-        Some(seconds.min(self.longest) + MARGIN)
+        Some(CALL_LIMIT).filter(|_| args.action != Action::Wait)
     }
 
     async fn call(&self, args: Args, permit: Permit, cx: &Cx) -> Result<Output, ToolError> {
@@ -447,24 +444,21 @@ async fn write(
     note(tracked, permit, &text, bytes_written == sent.len());
     match ended {
         Ok(()) => Output::json(&json!({"status": "ok", "bytes_written": bytes_written})),
-        Err(error) => {
-            Err(ToolError::Tell(json!({"status": "error", "error": error, "bytes_written": bytes_written})))
-        }
+        Err(error) => Err(ToolError::Tell(json!({"status": "error", "error": error, "bytes_written": bytes_written}))),
     }
 }
 
 /// Keeps what was written for judging the next portion. A whole line that a person agreed to needs no second consent.
 fn note(tracked: &Tracked, permit: &Permit, text: &str, complete: bool) {
-    let Some(command) = permit.command() else { return };
+    if permit.command().is_none() {
+        return;
+    }
     let consented = matches!(permit.approval(), Approval::Person(_));
     let mut state = tracked.state();
     if consented && complete && text.ends_with(['\n', '\r']) {
         state.written.clear();
-    } else if command.text.starts_with(state.written.as_str()) {
-        state.written.clone_from(&command.text);
     } else {
-        // Code of a language is judged inside of a command of its own.
-        state.written.push_str(text);
+        state.written.push_str(&as_lines(text));
     }
 }
 

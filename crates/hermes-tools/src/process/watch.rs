@@ -47,7 +47,15 @@ pub(super) enum Sight {
 impl Watch {
     pub(super) fn new(patterns: Vec<String>) -> Self {
         let patterns = patterns.into_iter().filter(|pattern| !pattern.is_empty()).collect();
-        Self { patterns, hit: false, partial: String::new(), last: None, dropped: 0, strikes: 0, state: State::Watching }
+        Self {
+            patterns,
+            hit: false,
+            partial: String::new(),
+            last: None,
+            dropped: 0,
+            strikes: 0,
+            state: State::Watching,
+        }
     }
 
     /// Takes the next output of the process.

@@ -18,6 +18,8 @@ const ROWS: u16 = 30;
 const COLUMNS: u16 = 120;
 /// Output that comes this long after the end of the command is somebody else's.
 const SILENCE: Duration = Duration::from_millis(300);
+/// Nor is it listened to for longer than this.
+const LONGEST_LISTENING: Duration = Duration::from_secs(2);
 
 /// What runs, and how long.
 pub(crate) struct Run<'a> {
@@ -68,15 +70,14 @@ pub(crate) async fn run(run: Run<'_>, mut capture: impl FnMut(&[u8]) + Send) -> 
     let mut portion = vec![0; 8192];
     let (deadline, mut open) = (Instant::now() + limit, true);
     let mut exit = None;
-    let mut silent_at = deadline;
+    let (mut silent_at, mut last_call) = (deadline, deadline);
     let ended = loop {
         tokio::select! {
-            biased;
             () = stop.wait(), if exit.is_none() => break Ended::Stopped,
             read = pty.read(&mut portion), if open => match read {
                 Ok(count @ 1..) => {
                     capture(portion.get(..count).unwrap_or_default());
-                    silent_at = Instant::now() + SILENCE;
+                    silent_at = (Instant::now() + SILENCE).min(last_call);
                 }
                 // Nobody holds the other side any more.
                 Ok(0) | Err(_) => open = false,
@@ -85,6 +86,7 @@ pub(crate) async fn run(run: Run<'_>, mut capture: impl FnMut(&[u8]) + Send) -> 
                 let status = status?;
                 exit = Some(status.code().or_else(|| status.signal().map(|signal| -signal)).unwrap_or(-1));
                 silent_at = Instant::now() + SILENCE;
+                last_call = Instant::now() + LONGEST_LISTENING;
             }
             () = tokio::time::sleep_until(silent_at), if exit.is_some() && open => open = false,
             () = tokio::time::sleep_until(deadline) => match exit {
@@ -141,7 +143,7 @@ mod tests {
 
     #[tokio::test]
     async fn time_and_a_stop_end_it_with_everybody() {
-        let (ended, output) = shell("echo on; trap '' TERM; sleep 60", Duration::from_millis(300), &Stop::new()).await;
+        let (ended, output) = shell("echo on; trap '' TERM; sleep 60", Duration::from_secs(3), &Stop::new()).await;
         assert_eq!((ended, output.as_str()), (Ended::TimedOut, "on\r\n"));
         let stop = Stop::new();
         stop.stop();

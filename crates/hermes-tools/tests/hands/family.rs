@@ -31,7 +31,11 @@ const STORIES: &[Story] = &[
         script: "env -i /usr/bin/setsid /bin/sh -c \"setsid sleep $T & wait\" & wait",
         sleepers: 1,
     },
-    Story { name: "a stopped process", script: "(exec sleep $T) & kill -STOP $!; wait", sleepers: 1 },
+    Story {
+        name: "a stopped process",
+        script: "sleep $T & until grep -qa ^sleep /proc/$!/cmdline; do :; done; kill -STOP $!; wait",
+        sleepers: 1,
+    },
     Story {
         name: "forks while it is killed",
         script: "trap '' TERM; while :; do setsid bash -c 'trap \"\" TERM; sleep $T' & sleep 0.005; done",
@@ -61,7 +65,7 @@ fn begin(script: &str) -> (Child, Family, String) {
 
 fn rand_digits() -> u32 {
     let mark = Family::new_mark();
-    u32::from_str_radix(&mark[..7], 16).expect("hexadecimal")
+    u32::from_str_radix(&mark.chars().take(7).collect::<String>(), 16).expect("hexadecimal")
 }
 
 async fn wait_for(what: &str, done: impl Fn() -> bool) {

@@ -15,6 +15,7 @@ mod search;
 mod files_patch;
 mod files_read;
 mod files_write;
+mod process;
 #[allow(dead_code, reason = "the stage offers more than every story uses")]
 mod stage;
 mod traitor;
