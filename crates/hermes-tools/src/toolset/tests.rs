@@ -247,9 +247,11 @@ proptest! {
         }
         for node in 0..6_u8 {
             let tools = catalogue.tools(&format!("n{node}"));
-            prop_assert!(tools.contains(&format!("t{node}")));
+            let own = format!("t{node}");
+            prop_assert!(tools.contains(&own));
             for (_, to) in edges.iter().filter(|(from, _)| *from == node) {
-                prop_assert!(catalogue.tools(&format!("n{to}")).is_subset(&tools));
+                let included = catalogue.tools(&format!("n{to}"));
+                prop_assert!(included.is_subset(&tools));
             }
         }
     }
