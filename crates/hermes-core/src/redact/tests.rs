@@ -158,6 +158,7 @@ const HARMLESS: &[&str] = &[
     "let token = self.lexer.peek2;",
     "password = user.password; apiKey: config.apiKey, token: process.env.API_TOKEN",
     "api_key = API_KEY",
+    "\"eos_token\" => Reason::Stop, password: secret::Kind::Plain",
     "pub struct Login { password: String, api_key: Option<String>, token: &str }",
     "headers = {\"Authorization\": \"Bearer \" + token}",
     "headers = {\"Authorization\": f\"Bearer {token}\"}",
@@ -231,6 +232,7 @@ fn harmless_text_stays_as_it_is_and_is_not_even_copied() {
 fn files_keep_what_stands_behind_names() {
     let table = [
         ("password: hunter2", "password: hunter2", "password: «redacted:***»"),
+        ("api_key = \"test_key_1\"", "api_key = \"test_key_1\"", "api_key = \"«redacted:***»\""),
         ("TOKEN = \"abc123def456\"", "TOKEN = \"abc123def456\"", "TOKEN = \"«redacted:***»\""),
         (
             "key = \"sk-abcdefghijklmnopqrstuvwxyz123456\"",
