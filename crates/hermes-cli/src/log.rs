@@ -3,7 +3,7 @@
 //! Lines look as in the Python program, so that both can share the files:
 //! `2026-01-02 03:04:05,678 WARNING [session] hermes_model::auth: message key=value`. Nothing is created before there is
 //! something to say, and a log that cannot be written never disturbs the work. Callers log facts, never prompts, answers
-//! or secrets.
+//! or secrets; what looks like a secret all the same is covered.
 
 use crate::settings::{Home, Settings};
 use jiff::Zoned;
@@ -98,7 +98,7 @@ fn line(event: &Event<'_>, session: &str) -> String {
     let time = Zoned::now().strftime("%Y-%m-%d %H:%M:%S,%3f");
     let text = format!("{time} {level} [{session}] {}: {}{}", event.metadata().target(), said.message, said.fields);
     // A line break inside a field must not look like another entry.
-    let mut text = hermes_types::clip(&text, LONGEST_LINE).replace(['\n', '\r'], " ");
+    let mut text = hermes_types::clip(&hermes_core::redact::text(&text), LONGEST_LINE).replace(['\n', '\r'], " ");
     text.push('\n');
     text
 }
@@ -193,7 +193,7 @@ mod tests {
             Log { level: Level::INFO, session: "s1".into(), agent: file("agent.log"), errors: file("errors.log") };
         tracing::subscriber::with_default(log, || {
             tracing::warn!(reason = "two\nlines", "something is odd");
-            tracing::info!("all is well");
+            tracing::info!(header = "Bearer hunter2hunter2", "all is well");
             tracing::debug!("nobody wants to know");
         });
         let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).expect("a log");
@@ -202,7 +202,7 @@ mod tests {
             tails,
             [
                 "WARNING [s1] hermes_cli::log::tests: something is odd reason=\"two\\nlines\"",
-                "INFO [s1] hermes_cli::log::tests: all is well",
+                "INFO [s1] hermes_cli::log::tests: all is well header=\"Bearer «redacted:***»\"",
             ]
         );
         assert_eq!(read("errors.log").lines().count(), 1);

@@ -33,7 +33,7 @@ const WEAK_NAMES: &[&str] = &["key", "token", "bearer", "pwd"];
 const VARIABLE_PARTS: &[&str] =
     &["TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "CREDENTIALS", "AUTH", "APIKEY", "API_KEY"];
 /// Headers of requests; what stands behind them in a file is no code.
-const HEADERS: &[&str] = &["authorization", "proxy_authorization", "x_api_key", "api_key", "x_auth_token"];
+const HEADERS: &[&str] = &["authorization", "proxy_authorization", "x_api_key", "x_auth_token"];
 /// Words before the secret in a header.
 const SCHEMES: &[&str] =
     &["bearer", "basic", "token", "digest", "negotiate", "ntlm", "oauth", "apikey", "api-key", "bot", "ssws", "splunk"];
@@ -167,13 +167,16 @@ fn is_harmless(value: &str, next: &str, form: Form<'_>, strength: Strength) -> b
     }
 }
 
-/// `user.password`, `process.env.API_KEY`, `API_KEY`: code that says where the value comes from.
+/// `user.password`, `process.env.API_KEY`, `API_KEY`, `Token::End`: code that says where the value comes from.
 fn is_member(value: &str, strength: Strength) -> bool {
     let segment = |part: &str| {
         part.len() < LONG_PIECE
             && part.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
             && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
     };
+    if value.contains("::") {
+        return value.split("::").all(segment);
+    }
     let is_path = value.contains('.') && value.split('.').all(segment);
     let is_constant = value.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_');
     (is_path || is_constant) && (strength == Strength::Doubtful || is_secret_name(value))

@@ -72,7 +72,11 @@ fn tag_length(text: &str) -> Option<usize> {
         let (head, rest) = name.split_at_checked(tag.len())?;
         head.eq_ignore_ascii_case(tag).then_some(rest)
     })?;
-    let ends = known.starts_with(|c: char| c.is_whitespace() || matches!(c, '>' | '/'));
+    // Behind a space it may also be a comparison, so there it has to be nothing but a tag.
+    let ends = match text.starts_with(char::is_whitespace) {
+        true => known.trim_start().starts_with('>'),
+        false => known.starts_with(|c: char| c.is_whitespace() || matches!(c, '>' | '/')),
+    };
     let close = text.char_indices().take(LONGEST_TAG).find(|(_, c)| *c == '>').map(|(at, _)| at + 1);
     close.filter(|_| ends)
 }

@@ -241,9 +241,8 @@ mod tests {
         let temp = tempfile::tempdir().unwrap();
         let lines: Vec<String> = (1..=3_000).map(|n| format!("line {n:04}")).collect();
         let result = serde_json::json!({"output": lines.join("\n"), "exit_code": 0, "error": null}).to_string();
-        let shown =
-            spill(temp.path()).capped(&CallId::new("call_1"), ResultCap::Chars(9_000), result.into(), Sizes::default());
-        let shown = shown.await.text();
+        let (spill, call) = (spill(temp.path()), CallId::new("call_1"));
+        let shown = spill.capped(&call, ResultCap::Chars(9_000), result.into(), Sizes::default()).await.text();
         let path = temp.path().join("hermes-results/call_1.txt");
         let file = fs::read_to_string(&path).unwrap();
         assert_eq!(file, format!("output:\n{}\nexit_code: 0\nerror: null\n", lines.join("\n")));

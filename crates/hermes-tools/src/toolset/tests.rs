@@ -250,8 +250,8 @@ proptest! {
             let own = format!("t{node}");
             prop_assert!(tools.contains(&own));
             for (_, to) in edges.iter().filter(|(from, _)| *from == node) {
-                let below = catalogue.tools(&format!("n{to}"));
-                prop_assert!(below.is_subset(&tools));
+                let included = catalogue.tools(&format!("n{to}"));
+                prop_assert!(included.is_subset(&tools));
             }
         }
     }
