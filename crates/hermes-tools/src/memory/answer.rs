@@ -120,7 +120,8 @@ impl Failure {
             Obstacle::SeveralMatches { matches, .. } => Some(matches.iter().map(|entry| preview(entry)).collect()),
             _ => None,
         };
-        let shows_entries = !matches!(obstacle, Obstacle::SeveralMatches { .. } | Obstacle::EmptyContent | Obstacle::SeveralEntries);
+        let shows_entries =
+            !matches!(obstacle, Obstacle::SeveralMatches { .. } | Obstacle::EmptyContent | Obstacle::SeveralEntries);
         let place = operation.filter(|_| operations > 1).map(|number| format!("Operation {number}: "));
         let whole = if operations > 1 { " None of the operations was made." } else { "" };
         let failure = Self {
@@ -155,7 +156,8 @@ fn describe(obstacle: &Obstacle, limit: usize) -> String {
             "old_text is needed: a piece of the entry that is meant, and of no other in current_entries.".to_owned()
         }
         Obstacle::SeveralEntries => {
-            "content has a line § in it, which separates entries. Give each entry as an operation of its own.".to_owned()
+            "content has a line § in it, which separates entries. Give each entry as an operation of its own."
+                .to_owned()
         }
         Obstacle::NoMatch { old } => {
             format!("No entry has '{}' in it. Take old_text from current_entries.", preview(old))

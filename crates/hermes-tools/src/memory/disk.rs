@@ -100,7 +100,8 @@ impl Held {
     /// Copies what is there to `<file>.bak.<unix time>`, once: the same bytes are not kept twice.
     pub(super) fn back_up(&self, bytes: &[u8], now: SystemTime) -> Result<PathBuf, DiskError> {
         let write = || {
-            if let Some(known) = self.backups().into_iter().find(|known| fs::read(known).is_ok_and(|old| old == bytes)) {
+            if let Some(known) = self.backups().into_iter().find(|known| fs::read(known).is_ok_and(|old| old == bytes))
+            {
                 return Ok(known);
             }
             let seconds = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();

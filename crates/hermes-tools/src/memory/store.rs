@@ -127,7 +127,9 @@ impl MemoryStore {
         let kept = Pending::new(wish.target, &wish.operations, now).keep(&self.waiting);
         kept.map(Staged::new).map_err(|error| {
             let folder = self.waiting.display();
-            Failure::saying(format!("{folder} cannot be written: {error}. Nothing was saved; check its owner and the free space"))
+            Failure::saying(format!(
+                "{folder} cannot be written: {error}. Nothing was saved; check its owner and the free space"
+            ))
         })
     }
 

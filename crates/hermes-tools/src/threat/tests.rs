@@ -5,7 +5,8 @@ use proptest::prelude::*;
 
 #[test]
 fn every_pattern_compiles() {
-    let broken: Vec<_> = TABLE.iter().map(Rule::of).filter(|rule| rule.regex.is_none()).map(|rule| rule.row.id).collect();
+    let broken: Vec<_> =
+        TABLE.iter().map(Rule::of).filter(|rule| rule.regex.is_none()).map(|rule| rule.row.id).collect();
     assert_eq!(broken, Vec::<&str>::new());
 }
 

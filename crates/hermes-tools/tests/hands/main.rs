@@ -7,6 +7,10 @@
     reason = "a panic is how a test reports what it did not expect"
 )]
 
+mod clarify;
 mod dispatch;
+mod memory;
 #[allow(dead_code, reason = "the stage offers more than every story uses")]
 mod stage;
+mod threat;
+mod todo;
