@@ -207,7 +207,7 @@ pub(super) static TABLE: [Row; 54] = [
         "read_secrets",
         All,
         SECRET_FILE,
-        r#"\b(?:cat|less|base64|xxd|strings|scp|nl|tac|head|tail) (?:-[^ \n]+ )*[^ \n|;]*(?:\.env(?:[ \n"'`;|)&]|$|\.(?:local|production|development|staging))|\.netrc|\.pgpass|id_rsa\b|id_ed25519\b|\.aws/credentials|credentials\.json|\.npmrc|\.pypirc|\.git-credentials|/etc/shadow|auth\.json)"#,
+        r#"\b(?:cat|less|base64|xxd|strings|scp|nl|tac|head|tail) (?:-[^ \n]+ (?:[0-9]+ )?)*[^ \n|;]*(?:\.env(?:[ \n"'`;|)&]|$|\.(?:local|production|development|staging))|\.netrc|\.pgpass|id_rsa\b|id_ed25519\b|\.aws/credentials|credentials\.json|\.npmrc|\.pypirc|\.git-credentials|/etc/shadow|auth\.json)"#,
     ),
     says(
         "role_hijack",
