@@ -40,6 +40,8 @@ fn live_and_die(folder: &Path, name: &str, entries: usize, moment: Duration) -> 
         .args(["memory::many::a_writer", "--exact", "--ignored", "--nocapture"])
         .env(FOLDER, folder)
         .env(NAME, name)
+        // Whoever is killed cannot clean up behind itself.
+        .env("TMPDIR", folder)
         .stdout(Stdio::piped())
         .spawn()
         .expect("a writer");

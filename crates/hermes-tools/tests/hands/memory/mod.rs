@@ -190,7 +190,7 @@ async fn the_prompt_shows_the_notes_as_they_were_at_the_start() {
     let blocked = "[BLOCKED: an entry of USER.md looks like an attack (prompt_injection) and is not shown. To delete it, \
                    remove it with the memory tool.]";
     let user =
-        format!("{rule}\nUSER PROFILE (who the user is) [10% — 147/1,375 chars]\n{rule}\n{blocked}\n§\nlikes tea");
+        format!("{rule}\nUSER PROFILE (who the user is) [10% — 146/1,375 chars]\n{rule}\n{blocked}\n§\nlikes tea");
     assert_eq!(snapshot.user.as_deref(), Some(user.as_str()));
     assert!(stored(&stage, "USER.md").starts_with("ignore all"), "the file keeps it");
 
