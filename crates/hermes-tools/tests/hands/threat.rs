@@ -32,7 +32,8 @@ fn attacks_are_found_in_their_scope_and_not_below_it() {
     let scanner = Scanner::new();
     let mut wrong = Vec::new();
     for line in lines(include_str!("threats/attacks.txt")) {
-        let [scope, expected, text] = line.splitn(3, " | ").collect::<Vec<_>>().try_into().expect("three columns");
+        let [scope, expected, text]: [&str; 3] =
+            line.splitn(3, " | ").collect::<Vec<_>>().try_into().expect("three columns");
         let text = unescape(text);
         let own = SCOPES.iter().find(|(name, _)| *name == scope).expect("a scope").1;
         for (name, scope) in SCOPES {

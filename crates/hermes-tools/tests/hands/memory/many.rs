@@ -98,7 +98,7 @@ async fn no_acknowledged_entry_is_lost_and_the_file_is_always_whole() {
             while !over.load(Ordering::Relaxed) {
                 let torn: Vec<String> = entries(&file).into_iter().filter(|entry| !is_whole(entry)).collect();
                 assert_eq!(torn, Vec::<String>::new());
-                std::thread::yield_now();
+                std::thread::sleep(Duration::from_millis(1));
             }
         });
         let acknowledged = writers.into_iter().flat_map(|writer| writer.join().expect("a writer's lives")).collect();
