@@ -13,7 +13,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 const PATIENCE: Duration = Duration::from_secs(10);
-const POLL: Duration = Duration::from_millis(10);
+/// Short: the Python program waits inside of the system and would nearly always be the first.
+const POLL: Duration = Duration::from_millis(2);
 /// Far above any limit of notes; more is a mistake or an attack.
 const LARGEST: u64 = 4 * 1024 * 1024;
 const DRAFT_END: &str = ".draft";
