@@ -101,8 +101,10 @@ async fn no_acknowledged_entry_is_lost_and_the_file_is_always_whole() {
                 std::thread::sleep(Duration::from_millis(1));
             }
         });
-        let acknowledged = writers.into_iter().flat_map(|writer| writer.join().expect("a writer's lives")).collect();
+        let lives: Vec<_> = writers.into_iter().map(|writer| writer.join()).collect();
+        // Before anything is judged: the reader must end also when a writer failed.
         over.store(true, Ordering::Relaxed);
+        let acknowledged = lives.into_iter().flat_map(|lives| lives.expect("a writer's lives")).collect();
         reader.join().expect("the file was whole at every look");
         acknowledged
     });
