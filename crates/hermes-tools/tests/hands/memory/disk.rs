@@ -124,7 +124,7 @@ async fn a_folder_that_cannot_be_made_is_named() {
 #[tokio::test]
 async fn whoever_holds_the_lock_is_waited_for() {
     let stage = Stage::new();
-    put(&stage, "MEMORY.md", "a");
+    stage.call("memory", add("a")).await;
     let lock = File::create(notes(&stage, "MEMORY.md.lock")).expect("the lock");
     lock.lock().expect("held");
     let other = async {
