@@ -152,8 +152,10 @@ fn silence(question: String, choices: Vec<String>, why: Silence) -> Result<Outpu
     };
     let default = choices.first().cloned();
     let next = match &default {
-        Some(_) => "The first choice counts as the default: go on with it unless something you know speaks against it, \
-                    and say in your answer that you chose it.",
+        Some(_) => {
+            "The first choice counts as the default: go on with it unless something you know speaks against it, \
+                    and say in your answer that you chose it."
+        }
         None => "Assume what is most likely and easiest to undo, go on, and say in your answer what you assumed.",
     };
     let note = format!("{why} {next} Do not ask again.");

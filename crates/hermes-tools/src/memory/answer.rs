@@ -56,6 +56,13 @@ pub(super) struct Failure {
     #[serde(skip_serializing_if = "Option::is_none")]
     done: Option<bool>,
     error: String,
+    #[serde(flatten)]
+    help: Box<Help>,
+}
+
+/// What a failure shows, so that the next attempt is a better one.
+#[derive(Debug, Default, Serialize)]
+struct Help {
     #[serde(skip_serializing_if = "Option::is_none")]
     current_entries: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -97,17 +104,14 @@ impl Failure {
     }
 
     pub(super) fn drift(file: &str, backup: String) -> Self {
-        Self {
-            drift_backup: Some(backup.clone()),
-            remediation: Some(
-                "Rewrite the file as entries with a line § between them, each shorter than the limit; or move what was \
-                 added elsewhere. Then try again.",
-            ),
-            ..Self::saying(format!(
-                "Nothing was changed: {file} was edited by hand or by another tool into a form that this change would \
-                 destroy. It was copied to {backup}."
-            ))
-        }
+        let remediation = "Rewrite the file as entries with a line § between them, each shorter than the limit; or move \
+                           what was added elsewhere. Then try again.";
+        let error = format!(
+            "Nothing was changed: {file} was edited by hand or by another tool into a form that this change would \
+             destroy. It was copied to {backup}."
+        );
+        let help = Help { drift_backup: Some(backup), remediation: Some(remediation), ..Help::default() };
+        Self { help: Box::new(help), ..Self::saying(error) }
     }
 
     pub(super) fn of(failed: Failed, entries: &[String], limit: usize, operations: usize) -> (Self, Counts) {
@@ -120,16 +124,18 @@ impl Failure {
             Obstacle::SeveralMatches { matches, .. } => Some(matches.iter().map(|entry| preview(entry)).collect()),
             _ => None,
         };
-        let shows_entries = !matches!(obstacle, Obstacle::SeveralMatches { .. } | Obstacle::EmptyContent | Obstacle::SeveralEntries);
+        let shows_entries =
+            !matches!(obstacle, Obstacle::SeveralMatches { .. } | Obstacle::EmptyContent | Obstacle::SeveralEntries);
         let place = operation.filter(|_| operations > 1).map(|number| format!("Operation {number}: "));
         let whole = if operations > 1 { " None of the operations was made." } else { "" };
-        let failure = Self {
-            error: format!("{}{}{whole}", place.unwrap_or_default(), describe(&obstacle, limit)),
+        let error = format!("{}{}{whole}", place.unwrap_or_default(), describe(&obstacle, limit));
+        let help = Help {
             current_entries: shows_entries.then(|| entries.to_vec()),
             usage: shows_entries.then(|| fill(size(entries), limit)),
             matches,
-            ..Self::default()
+            ..Help::default()
         };
+        let failure = Self { help: Box::new(help), ..Self::saying(error) };
         (failure, counts)
     }
 
@@ -155,7 +161,8 @@ fn describe(obstacle: &Obstacle, limit: usize) -> String {
             "old_text is needed: a piece of the entry that is meant, and of no other in current_entries.".to_owned()
         }
         Obstacle::SeveralEntries => {
-            "content has a line § in it, which separates entries. Give each entry as an operation of its own.".to_owned()
+            "content has a line § in it, which separates entries. Give each entry as an operation of its own."
+                .to_owned()
         }
         Obstacle::NoMatch { old } => {
             format!("No entry has '{}' in it. Take old_text from current_entries.", preview(old))

@@ -13,7 +13,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 const PATIENCE: Duration = Duration::from_secs(10);
-const POLL: Duration = Duration::from_millis(10);
+/// Short: the Python program waits inside of the system and would nearly always be the first.
+const POLL: Duration = Duration::from_millis(2);
 /// Far above any limit of notes; more is a mistake or an attack.
 const LARGEST: u64 = 4 * 1024 * 1024;
 const DRAFT_END: &str = ".draft";
@@ -100,7 +101,8 @@ impl Held {
     /// Copies what is there to `<file>.bak.<unix time>`, once: the same bytes are not kept twice.
     pub(super) fn back_up(&self, bytes: &[u8], now: SystemTime) -> Result<PathBuf, DiskError> {
         let write = || {
-            if let Some(known) = self.backups().into_iter().find(|known| fs::read(known).is_ok_and(|old| old == bytes)) {
+            if let Some(known) = self.backups().into_iter().find(|known| fs::read(known).is_ok_and(|old| old == bytes))
+            {
                 return Ok(known);
             }
             let seconds = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();

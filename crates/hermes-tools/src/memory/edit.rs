@@ -5,10 +5,17 @@ use super::entries::{clean, has_mark, size};
 /// One wish of the model, as it was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Operation {
-    Add { content: String },
+    Add {
+        content: String,
+    },
     /// `old` is a piece of the entry that is meant.
-    Replace { old: String, content: String },
-    Remove { old: String },
+    Replace {
+        old: String,
+        content: String,
+    },
+    Remove {
+        old: String,
+    },
 }
 
 /// What stands in the way of a change.
@@ -18,13 +25,25 @@ pub(super) enum Obstacle {
     EmptyOldText,
     /// The content has a line `§` in it.
     SeveralEntries,
-    NoMatch { old: String },
+    NoMatch {
+        old: String,
+    },
     /// It was there when this conversation last saw the notes.
-    Vanished { old: String },
+    Vanished {
+        old: String,
+    },
     /// There is a match, but not the entry that this conversation saw.
-    Changed { old: String },
-    SeveralMatches { old: String, matches: Vec<String> },
-    OverLimit { before: usize, after: usize },
+    Changed {
+        old: String,
+    },
+    SeveralMatches {
+        old: String,
+        matches: Vec<String>,
+    },
+    OverLimit {
+        before: usize,
+        after: usize,
+    },
 }
 
 /// Where a change failed: the number of the operation, from 1; none when it is the whole.

@@ -23,18 +23,18 @@ pub(super) enum Form {
 
 pub(super) fn parse(text: &str) -> Parsed {
     let text = plain_lines(text);
-    let text = text.trim();
+    let text = trimmed(&text);
     let mut all: Vec<String> = Vec::new();
     let mut open: Vec<&str> = Vec::new();
     for line in text.split('\n') {
-        if line.trim() == MARK {
-            all.push(open.join("\n").trim().to_owned());
+        if trimmed(line) == MARK {
+            all.push(trimmed(&open.join("\n")).to_owned());
             open.clear();
         } else {
             open.push(line);
         }
     }
-    all.push(open.join("\n").trim().to_owned());
+    all.push(trimmed(&open.join("\n")).to_owned());
     let form = if text.is_empty() || all.join(SEPARATOR) == text && all.iter().all(|entry| !entry.is_empty()) {
         Form::Clean
     } else {
@@ -63,16 +63,21 @@ pub(super) fn size(entries: &[String]) -> usize {
 pub(super) fn clean(content: &str) -> String {
     let plain = plain_lines(content);
     let kept: String = plain.chars().filter(|c| matches!(c, '\n' | '\t') || !c.is_control()).collect();
-    kept.trim().to_owned()
+    trimmed(&kept).to_owned()
 }
 
 /// Whether it would become several entries when it is read again.
 pub(super) fn has_mark(content: &str) -> bool {
-    content.split('\n').any(|line| line.trim() == MARK)
+    content.split('\n').any(|line| trimmed(line) == MARK)
 }
 
 fn plain_lines(text: &str) -> String {
-    text.trim_start_matches('\u{FEFF}').replace("\r\n", "\n").replace('\r', "\n")
+    text.replace("\r\n", "\n").replace('\r', "\n")
+}
+
+/// Without the space and the byte order marks around it.
+fn trimmed(text: &str) -> &str {
+    text.trim_matches(|c: char| c.is_whitespace() || c == '\u{FEFF}')
 }
 
 /// 1234567 as `1,234,567`.

@@ -68,7 +68,8 @@ impl Pending {
 /// All that wait, the oldest first. What cannot be read is left for a person to look at.
 pub(super) fn all(folder: &Path) -> Vec<Pending> {
     let Ok(files) = fs::read_dir(folder) else { return Vec::new() };
-    let paths = files.flatten().map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|end| end == "json"));
+    let paths =
+        files.flatten().map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|end| end == "json"));
     let mut waiting: Vec<Pending> = paths.filter_map(|path| load(&path)).collect();
     waiting.sort_by(|a, b| a.created_at.total_cmp(&b.created_at).then_with(|| a.id.cmp(&b.id)));
     waiting

@@ -1,7 +1,7 @@
 //! The notes as a prompt shows them: rendered once for a conversation and never changed under it.
 
-use super::entries::{join, size, usage};
 use super::Target;
+use super::entries::{join, size, usage};
 use crate::threat::{Scanner, Scope, ids};
 
 const RULE_WIDTH: usize = 46;
@@ -44,5 +44,7 @@ fn safe(target: Target, entry: &str, scanner: &Scanner) -> String {
     }
     let (file, found) = (target.file_name(), ids(&threats));
     tracing::warn!(file, found, "an entry of the notes is kept out of the prompt");
-    format!("[BLOCKED: an entry of {file} looks like an attack ({found}) and is not shown. To delete it, remove it with the memory tool.]")
+    format!(
+        "[BLOCKED: an entry of {file} looks like an attack ({found}) and is not shown. To delete it, remove it with the memory tool.]"
+    )
 }

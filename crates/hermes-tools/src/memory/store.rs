@@ -2,7 +2,7 @@
 
 use super::answer::{Counts, Failure, Saved, Staged};
 use super::disk::{self, Held};
-use super::edit::{Operation, edit};
+use super::edit::{Failed, Operation, edit};
 use super::entries::{Form, Parsed, join, parse};
 use super::pending::{self, Pending};
 use super::snapshot::{Snapshot, render};
@@ -124,10 +124,19 @@ impl MemoryStore {
     /// Keeps a change for a person to decide on.
     pub(super) fn stage(&self, wish: &Wish, now: SystemTime) -> Result<Staged, Failure> {
         self.inspect(wish).map_err(|(failure, _)| failure)?;
+        let fault = wish.operations.iter().enumerate().find_map(|(place, one)| Some((place + 1, one.fault()?)));
+        if let Some((place, obstacle)) = fault {
+            let text = disk::read(&self.file(wish.target))?.unwrap_or_default();
+            let entries = parse(&String::from_utf8_lossy(&text)).entries;
+            let failed = Failed { operation: Some(place), obstacle };
+            return Err(Failure::of(failed, &entries, self.settings.limit(wish.target), wish.operations.len()).0);
+        }
         let kept = Pending::new(wish.target, &wish.operations, now).keep(&self.waiting);
         kept.map(Staged::new).map_err(|error| {
             let folder = self.waiting.display();
-            Failure::saying(format!("{folder} cannot be written: {error}. Nothing was saved; check its owner and the free space"))
+            Failure::saying(format!(
+                "{folder} cannot be written: {error}. Nothing was saved; check its owner and the free space"
+            ))
         })
     }
 

@@ -127,10 +127,12 @@ impl Tool for MemoryTool {
     fn effects(&self, args: &Args, cx: &Cx) -> Result<Effects, ToolError> {
         let wish = self.wish(args).map_err(|failure| failure.told())?;
         let store = &cx.desk.shop.memory;
-        Ok(match self.settings.write_approval {
-            true => Effects::write(store.waiting_room()),
-            false => Effects::write(store.file(wish.target)),
-        })
+        let path = match self.settings.write_approval {
+            true => store.waiting_room().to_owned(),
+            false => store.file(wish.target),
+        };
+        // A link stands for the file it leads to.
+        Ok(Effects::write(std::fs::canonicalize(&path).unwrap_or(path)))
     }
 
     async fn call(&self, args: Args, _permit: Permit, cx: &Cx) -> Result<Output, ToolError> {

@@ -8,8 +8,23 @@ const BYTE_ORDER_MARK: char = '\u{FEFF}';
 
 /// The seventeen: zero width, joiners, order of writing, invisible operators, byte order mark.
 const INVISIBLE: [char; 17] = [
-    '\u{200B}', ZERO_WIDTH_NON_JOINER, ZERO_WIDTH_JOINER, '\u{202A}', '\u{202B}', '\u{202C}', '\u{202D}', '\u{202E}',
-    '\u{2060}', '\u{2062}', '\u{2063}', '\u{2064}', '\u{2066}', '\u{2067}', '\u{2068}', '\u{2069}', BYTE_ORDER_MARK,
+    '\u{200B}',
+    ZERO_WIDTH_NON_JOINER,
+    ZERO_WIDTH_JOINER,
+    '\u{202A}',
+    '\u{202B}',
+    '\u{202C}',
+    '\u{202D}',
+    '\u{202E}',
+    '\u{2060}',
+    '\u{2062}',
+    '\u{2063}',
+    '\u{2064}',
+    '\u{2066}',
+    '\u{2067}',
+    '\u{2068}',
+    '\u{2069}',
+    BYTE_ORDER_MARK,
 ];
 
 pub(super) fn is_invisible(character: char) -> bool {

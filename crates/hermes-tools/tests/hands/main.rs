@@ -7,6 +7,7 @@
     reason = "a panic is how a test reports what it did not expect"
 )]
 
+mod clarify;
 mod dispatch;
 mod gate;
 mod registry;
@@ -27,3 +28,8 @@ mod sandbox;
 #[allow(dead_code, reason = "the stage offers more than every story uses")]
 mod stage;
 mod surroundings;
+mod memory;
+#[allow(dead_code, reason = "the stage offers more than every story uses")]
+mod stage;
+mod threat;
+mod todo;

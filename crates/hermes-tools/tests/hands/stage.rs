@@ -16,7 +16,7 @@ use hermes_types::{CallId, Event, SessionId, ToolCall};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use tempfile::TempDir;
 
@@ -162,6 +162,7 @@ pub(crate) struct Person {
     says: Mutex<VecDeque<Reply>>,
     pub(crate) asked: Mutex<Vec<ApprovalQuestion>>,
     pub(crate) clarified: Mutex<Vec<Clarification>>,
+    asleep: AtomicBool,
 }
 
 impl Person {
@@ -173,7 +174,13 @@ impl Person {
             says: Mutex::new(says.into()),
             asked: Mutex::default(),
             clarified: Mutex::default(),
+            asleep: AtomicBool::new(false),
         }
+    }
+
+    /// From now on a question is heard and never answered.
+    pub(crate) fn falls_asleep(&self) {
+        self.asleep.store(true, Ordering::Relaxed);
     }
 }
 
@@ -191,6 +198,9 @@ impl Face for Person {
 
     fn clarify(&self, question: Clarification) -> BoxFuture<'_, Reply> {
         self.clarified.lock().expect("questions").push(question);
+        if self.asleep.load(Ordering::Relaxed) {
+            return Box::pin(std::future::pending());
+        }
         let reply = self.says.lock().expect("replies").pop_front().unwrap_or(Reply::Silence);
         Box::pin(std::future::ready(reply))
     }
