@@ -174,7 +174,8 @@ impl Store {
 
     async fn head(&self, project: &Project) -> Result<Option<(String, String)>, CheckpointFault> {
         let format = "--format=%(objectname) %(tree)";
-        let found = self.git.line(Bench::default(), &["for-each-ref", format, &project.reference()], Vec::new()).await?;
+        let found =
+            self.git.line(Bench::default(), &["for-each-ref", format, &project.reference()], Vec::new()).await?;
         Ok(found.split_once(' ').map(|(commit, tree)| (commit.to_owned(), tree.to_owned())))
     }
 

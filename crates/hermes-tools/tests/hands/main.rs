@@ -7,6 +7,7 @@
     reason = "a panic is how a test reports what it did not expect"
 )]
 
+mod checkpoint;
 mod dispatch;
 mod search;
 #[allow(dead_code, reason = "the stage offers more than every story uses")]

@@ -49,7 +49,10 @@ async fn context_shows_the_lines_around() {
     assert_eq!(found, expected);
     let text = stage.call_text(TOOL, json!({"pattern": "hit", "context": 1, "limit": 1})).await;
     let (first, hint) = parted(&text);
-    assert_eq!((first["matches_text"].as_str(), first["truncated"].as_bool()), (Some("a.txt\n  2- 2\n  3: hit\n  4- 4"), Some(true)));
+    assert_eq!(
+        (first["matches_text"].as_str(), first["truncated"].as_bool()),
+        (Some("a.txt\n  2- 2\n  3: hit\n  4- 4"), Some(true))
+    );
     assert_eq!(hint, Some("[1 of 2 are shown. Use offset=1 to go on, or narrow the pattern, path or file_glob.]"));
 }
 
@@ -158,8 +161,9 @@ async fn secrets_are_left_out_whether_they_match_or_not() {
     stage.write("a.txt", "hunter2\n");
     std::fs::write(stage.root().join("home/.hermes/auth.json"), "hunter2").unwrap();
     for (pattern, expected) in [("hunter2", json!(["a.txt"])), ("no such text", Value::Null)] {
-        let found =
-            stage.call(TOOL, json!({"pattern": pattern, "file_glob": "{.env*,*.txt}", "output_mode": "files_only"})).await;
+        let found = stage
+            .call(TOOL, json!({"pattern": pattern, "file_glob": "{.env*,*.txt}", "output_mode": "files_only"}))
+            .await;
         assert_eq!((&found["files"], &found["_omitted"]), (&expected, &json!(2)), "{pattern}");
     }
     let home = stage.root().join("home/.hermes");

@@ -136,8 +136,7 @@ pub(super) fn count(
     let page = ranking.into_inner().unwrap_or_else(PoisonError::into_inner).page();
     let per_file = per_file.into_inner().unwrap_or_else(PoisonError::into_inner);
     let counts = page.iter().map(|share| per_file.get(&share.key).copied().unwrap_or(share.take)).collect();
-    let counted =
-        Counted { page, lines: lines.into_inner(), files: files.into_inner(), omitted: omitted.into_inner() };
+    let counted = Counted { page, lines: lines.into_inner(), files: files.into_inner(), omitted: omitted.into_inner() };
     (counted, counts)
 }
 

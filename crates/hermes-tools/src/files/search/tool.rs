@@ -118,8 +118,7 @@ impl Search {
         }
         let only = only(&self.root, self.args.file_glob()).map_err(ToolError::told)?;
         let trouble = Trouble::default();
-        let ground =
-            Ground { root: &self.root, cwd: &self.cwd, only, hidden: Hidden::Skip, ending: &self.ending };
+        let ground = Ground { root: &self.root, cwd: &self.cwd, only, hidden: Hidden::Skip, ending: &self.ending };
         let mut answer = match self.args.target {
             Target::Content => self.lines(&ground, &trouble)?,
             Target::Files => self.names(ground, &trouble)?,
