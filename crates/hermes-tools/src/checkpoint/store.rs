@@ -198,7 +198,11 @@ impl Store {
             self.set(project, &commit, head).await?;
             Some(commit)
         };
-        fs::rename(&staged.index.0, &index).map_err(disk(&index))?;
+        match fs::rename(&staged.index.0, &index) {
+            // A project without files has no index.
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(disk(&index)(error)),
+            _ => {}
+        }
         self.touch(project)?;
         Ok(commit)
     }

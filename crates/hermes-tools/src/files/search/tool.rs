@@ -77,7 +77,7 @@ impl Tool for SearchFiles {
             Repeated::No => plain,
             Repeated::Warn(times) => {
                 answer.repeated = Some(format!(
-                    "This is the same search for the {times}rd time, and the result did not change. Use it or search \
+                    "The same search was made {times} times in a row and its result did not change. Use it, or search \
                      for something else."
                 ));
                 serde_json::to_string(&answer).unwrap_or(plain)
