@@ -43,16 +43,28 @@ impl Pattern {
     }
 }
 
-/// The parser shows the pattern and a caret below it; the model gets the place as a number and the way out.
+/// The reason, its place as a number, and the way out.
 fn explain(pattern: &str, error: &grep_regex::Error) -> String {
     let text = error.to_string();
-    let reason = text.lines().rev().find_map(|line| line.strip_prefix("error: ")).unwrap_or(text.trim());
-    let caret = text.lines().find(|line| line.contains('^') && line.trim().chars().all(|char| char == '^'));
-    let place = caret.and_then(|line| line.chars().position(|char| char == '^')).and_then(|at| at.checked_sub(3));
+    let reason = reason(&text);
+    // The searcher wraps the pattern before it reads it, so its caret can point at what the model did not write.
+    let plain = regex::Regex::new(pattern).err().map(|error| error.to_string());
+    let place = plain.filter(|plain| self::reason(plain) == reason).and_then(|plain| caret(&plain));
     let place = place.map(|at| format!(" at character {at}")).unwrap_or_default();
     let escaped = regex::escape(pattern);
     let hint = if escaped == pattern { String::new() } else { format!(" To search for this text as it is: {escaped}") };
     format!("The regular expression cannot be used{place}: {reason}.{hint}")
+}
+
+fn reason(text: &str) -> &str {
+    text.lines().rev().find_map(|line| line.strip_prefix("error: ")).unwrap_or(text.trim())
+}
+
+/// The parser shows the pattern after four spaces, and a caret below the place. Patterns of several lines look
+/// different and have none.
+fn caret(text: &str) -> Option<usize> {
+    let line = text.lines().find(|line| line.contains('^') && line.trim().chars().all(|char| char == '^'))?;
+    line.chars().position(|char| char == '^')?.checked_sub(3)
 }
 
 /// What of a file is wanted.
