@@ -21,6 +21,9 @@ const LINE_BYTES: usize = LINE_CHARS * 4 + 4;
 /// A file with a longer line is not searched.
 const LONGEST_LINE: usize = 64 << 20;
 
+/// Bytes that one pattern may take up in memory, for its program and for the cache of each thread.
+const LARGEST_PATTERN: usize = 32 << 20;
+
 /// How a pattern is understood.
 pub(super) struct Pattern {
     matcher: RegexMatcher,
@@ -31,7 +34,11 @@ pub(super) struct Pattern {
 impl Pattern {
     pub(super) fn read(pattern: &str) -> Result<Self, String> {
         let mut builder = RegexMatcherBuilder::new();
-        builder.multi_line(true).line_terminator(Some(b'\n'));
+        builder
+            .multi_line(true)
+            .line_terminator(Some(b'\n'))
+            .size_limit(LARGEST_PATTERN)
+            .dfa_size_limit(LARGEST_PATTERN);
         match builder.build(pattern) {
             Ok(matcher) => Ok(Self { matcher, spans_lines: false }),
             Err(error) if matches!(error.kind(), grep_regex::ErrorKind::NotAllowed(_)) => {
