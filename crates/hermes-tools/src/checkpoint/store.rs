@@ -19,8 +19,6 @@ const STALE: Duration = Duration::from_secs(10);
 
 #[derive(Debug, thiserror::Error)]
 pub enum CheckpointFault {
-    #[error("checkpoints are off; set checkpoints.enabled to true in config.yaml or start with --checkpoints")]
-    Off,
     #[error(transparent)]
     NoProject(#[from] NoProject),
     #[error(transparent)]
