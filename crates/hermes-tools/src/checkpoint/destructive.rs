@@ -54,8 +54,7 @@ fn destroys(text: &str) -> bool {
         return git_command(&words).is_some_and(|command| GIT.contains(&command));
     }
     let has = |option: &&str| words.iter().any(|word| word.starts_with(*option));
-    PROGRAMS.contains(&name)
-        || WITH_OPTION.iter().any(|(program, options)| *program == name && options.iter().any(|option| has(&option)))
+    PROGRAMS.contains(&name) || WITH_OPTION.iter().any(|(program, options)| *program == name && options.iter().any(has))
 }
 
 fn git_command<'w>(words: &[&'w str]) -> Option<&'w str> {

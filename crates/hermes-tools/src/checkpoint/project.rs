@@ -135,10 +135,9 @@ fn readable(path: &Path) -> bool {
 }
 
 fn skipped(name: &OsStr, directory: bool) -> bool {
-    let is = |known: &&str| name.eq_ignore_ascii_case(known);
     // A `.git` may be a file that points elsewhere.
     if directory || name.eq_ignore_ascii_case(".git") {
-        return SKIPPED_DIRECTORIES.iter().any(|known| is(&known));
+        return SKIPPED_DIRECTORIES.iter().any(|known| name.eq_ignore_ascii_case(known));
     }
     let ending = Path::new(name).extension();
     let secret = name.as_bytes().starts_with(b".env");

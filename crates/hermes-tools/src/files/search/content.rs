@@ -129,7 +129,7 @@ pub(super) fn count(
             if let Err(error) = search(&mut searcher, &matcher, &path, ground.ending, &mut counter)
                 && ground.ending.ended().is_none()
             {
-                trouble.note(format!("{}: {error}", path.display()));
+                trouble.note(&format_args!("{}: {error}", path.display()));
             }
             if counter.lines == 0 || counter.binary {
                 return;
@@ -172,7 +172,7 @@ pub(super) fn lines(
     if let Err(error) = search(&mut searcher, &pattern.matcher, &share.key, ending, &mut reader)
         && ending.ended().is_none()
     {
-        trouble.note(format!("{}: {error}", share.key.display()));
+        trouble.note(&format_args!("{}: {error}", share.key.display()));
     }
     while matches!(reader.lines.last(), Some(Line::Gap)) {
         reader.lines.pop();
