@@ -13,6 +13,7 @@
 )]
 
 mod decode;
+mod hands;
 mod program;
 mod record;
 mod store;
@@ -27,16 +28,18 @@ fn main() -> ExitCode {
             decode::run();
             program::run();
             store::run();
+            hands::run();
         }
         ["bench", "decode"] => decode::run(),
         ["bench", "program"] => program::run(),
+        ["bench", "hands"] => hands::run(),
         ["bench", "store"] => store::run(),
         ["bench", "store", "large"] => store::run_large(),
         ["bench", "store", "open"] => store::run_open(),
         ["bench-writer", path, number, bytes] => store::writer_process(path, number, bytes),
         ["record"] => record::run(),
         _ => {
-            eprintln!("usage: cargo xtask bench [decode|program|store [large|open]] | record");
+            eprintln!("usage: cargo xtask bench [decode|program|hands|store [large|open]] | record");
             return ExitCode::from(2);
         }
     }

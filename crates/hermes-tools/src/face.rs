@@ -3,19 +3,26 @@
 
 use crate::gate::{Answer, Channel, Opinion, Permanence};
 use futures_util::future::BoxFuture;
+use hermes_types::SessionId;
+use std::time::Duration;
 
 /// A question whether something dangerous may be done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApprovalQuestion {
+    pub session: SessionId,
     pub tool: String,
-    /// What would be done, with secrets covered.
+    /// What would be done: all of it, with secrets covered and nothing in it that a screen would hide or obey. Long
+    /// ones are shown by their [`crate::gate::excerpt`] first.
     pub what: String,
-    pub cwd: String,
+    /// Where a command would run.
+    pub cwd: Option<String>,
     /// Why it is asked about, each in words a person knows.
     pub reasons: Vec<String>,
     pub permanence: Permanence,
     /// What the consulted model thought of it, when it was against.
     pub advice: Option<String>,
+    /// How long the question stays open. The gate holds the clock; this is for showing it.
+    pub timeout: Duration,
 }
 
 /// A question of the model to the person.
@@ -34,7 +41,8 @@ pub enum Reply {
     Silence,
 }
 
-/// Whoever sits in front of the conversation. An implementation may wait as long as it likes: the caller holds the clock.
+/// Whoever sits in front of the conversation. An implementation may wait as long as it likes: the caller holds the clock,
+/// and drops the future when the question is over.
 pub trait Face: Send + Sync {
     fn channel(&self) -> Channel;
 
@@ -44,6 +52,9 @@ pub trait Face: Send + Sync {
 
     /// A password that is typed hidden; `None` when it is not given.
     fn password(&self, reason: String) -> BoxFuture<'_, Option<String>>;
+
+    /// Something the person should know about what they answered.
+    fn tell(&self, _notice: String) {}
 }
 
 /// A model that judges one dangerous command where the owner chose `approvals.mode: smart`.

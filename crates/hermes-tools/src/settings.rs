@@ -1,6 +1,7 @@
 //! What the owner decided and what the program found around it, read once into plain values.
 
 use crate::checkpoint::CheckpointSettings;
+use crate::clarify::ClarifySettings;
 use crate::files::FileSettings;
 use crate::gate::ApprovalSettings;
 use crate::memory::MemorySettings;
@@ -36,6 +37,7 @@ pub struct Settings {
     pub files: FileSettings,
     pub memory: MemorySettings,
     pub checkpoints: CheckpointSettings,
+    pub clarify: ClarifySettings,
     pub run: RunSettings,
 }
 
@@ -43,13 +45,15 @@ impl Settings {
     /// Reads a whole `config.yaml`, already with its defaults. What cannot be read is named and gets its default.
     pub fn read(config: &Value, around: Surroundings) -> (Self, Vec<String>) {
         let mut odd = Vec::new();
+        let approvals = ApprovalSettings::read(config, &around, &mut odd);
         let settings = Self {
             around,
-            approvals: ApprovalSettings::read(config, &mut odd),
-            terminal: section(config, "terminal", &mut odd),
+            approvals,
+            terminal: TerminalSettings::read(config, &mut odd),
             files: FileSettings::read(config, &mut odd),
             memory: section(config, "memory", &mut odd),
             checkpoints: section(config, "checkpoints", &mut odd),
+            clarify: section(config, "agent", &mut odd),
             run: RunSettings::read(config, &mut odd),
         };
         (settings, odd)

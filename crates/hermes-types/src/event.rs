@@ -3,7 +3,7 @@
 //!
 //! The serialised form is a contract: fields are added, never renamed or removed, within one [`EVENT_VERSION`].
 
-use crate::{FaultKind, Reply, SessionId, StopReason, Usage};
+use crate::{CallId, FaultKind, Reply, SessionId, StopReason, Usage};
 use serde::{Deserialize, Serialize};
 
 /// Written in the first event of every stream.
@@ -21,6 +21,10 @@ pub enum Event {
     Reasoning { text: String },
     /// The model began to write a call of this tool.
     ToolCallStarted { name: String },
+    /// A call passed the gate and runs now; `about` is its main argument, short and with secrets covered.
+    ToolStarted { call_id: CallId, name: String, about: String },
+    /// The call has its result.
+    ToolFinished { call_id: CallId, name: String, status: ToolStatus, duration_ms: u64 },
     /// Something a person may want to know while waiting.
     Notice { notice: Notice },
     /// A whole answer of the model.
@@ -34,6 +38,18 @@ pub enum Event {
     },
     /// The turn ended without an answer.
     Failed { kind: FaultKind, message: String },
+}
+
+/// How a call of a tool ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolStatus {
+    Done,
+    Failed,
+    /// The gate, a hook or a guardrail refused.
+    Blocked,
+    TimedOut,
+    Cancelled,
 }
 
 /// Steps of recovery and waiting, so that nobody sits in silence.

@@ -20,7 +20,7 @@ mod usage;
 
 pub use arguments::{ArgumentFault, Arguments};
 pub use content::{Content, Part, PartView};
-pub use event::{EVENT_VERSION, Event, Notice};
+pub use event::{EVENT_VERSION, Event, Notice, ToolStatus};
 pub use fault::{Fault, FaultKind};
 pub use ids::{CallId, SessionId};
 pub use message::{Assistant, Function, Message, Plain, Role, ToolCall, ToolResult};

@@ -2,24 +2,55 @@
 //!
 //! What can be decided without a disk is decided here without one: where an edit belongs ([`matching`]), what a patch
 //! would make of a set of files ([`v4a`]), which lines a reader sees ([`page`]) and how a change is shown ([`diff`]).
+//! `place` decides which paths are touched at all, `change` makes changes that happen as a whole, `history` and `traffic`
+//! know who read and wrote what.
 
+mod change;
+mod current;
 pub mod diff;
 mod history;
 pub mod matching;
 pub mod page;
+mod patch;
+pub(crate) mod place;
+mod read;
 pub mod search;
+mod settings;
+mod stamp;
+mod text;
+mod traffic;
 pub mod v4a;
+mod write;
 
 pub use history::History;
+pub(crate) use patch::PatchTool;
+pub(crate) use place::may_read;
+pub(crate) use read::ReadFile;
+pub use settings::FileSettings;
+pub use traffic::Traffic;
+pub(crate) use write::WriteFile;
 
-use serde_json::Value;
+use crate::gate::Permit;
+use crate::tool::ToolError;
+use std::path::Path;
 
-/// `tool_output.*` and `file_read_max_chars`.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct FileSettings {}
+/// A path leads where the gate saw it lead. A link that was changed since then is a new call.
+fn still(permit: &Permit, path: &Path) -> Result<(), ToolError> {
+    if permit.effects().scopes.iter().any(|scope| scope.path == path) {
+        return Ok(());
+    }
+    Err(ToolError::told(format!("The path leads to another file now ({}). Try again.", path.display())))
+}
 
-impl FileSettings {
-    pub(crate) fn read(_config: &Value, _odd: &mut Vec<String>) -> Self {
-        Self::default()
+/// Work that waits for a disk.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
+) -> Result<T, ToolError> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(result) => result,
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            Err(_) => Err(ToolError::told("The work was cancelled.")),
+        },
     }
 }

@@ -52,13 +52,18 @@ pub struct Page {
 /// One page of a text. A byte order mark at its beginning is not shown, and neither are carriage returns at line ends.
 pub fn page(text: &str, request: &PageRequest) -> Page {
     let text = text.strip_prefix(MARK).unwrap_or(text);
-    let offset = request.offset.max(1);
     let total_lines = text.split_inclusive('\n').count();
+    paged(text.split_inclusive('\n').skip(request.offset.max(1) - 1), total_lines, request)
+}
+
+/// The same from the lines that begin at the offset, for a text that is not at hand as a whole.
+pub fn paged<'l>(lines: impl Iterator<Item = &'l str>, total_lines: usize, request: &PageRequest) -> Page {
+    let offset = request.offset.max(1);
     let mut content = String::new();
     let mut used = 0;
     let mut ended_by = None;
     let mut next = offset;
-    for line in text.split_inclusive('\n').skip(offset - 1) {
+    for line in lines {
         if next - offset == request.limit.max(1) {
             ended_by = Some(EndedBy::Lines);
             break;

@@ -1,13 +1,15 @@
 //! From findings and policy to a decision. One order, no exceptions:
 //!
 //! 1. hardline, 2. a password for sudo from nowhere, 3. deny rules: refused, also under yolo and with mode off;
-//! 4. yolo or mode off, 5. ask rules, 6. allow rules and the allow list, 7. no findings left: allowed;
-//! 8. nobody there: refused; 9. smart: a model is asked; 10. a person is asked.
+//! 4. yolo or mode off, 5. ask rules and hooks that want a person, 6. allow rules and the allow list, 7. no findings left:
+//! allowed; 8. nobody there: refused; 9. smart: a model is asked; 10. a person is asked.
 //!
-//! Silence is never consent: a timeout denies, and where nobody can be asked nothing dangerous runs.
+//! Silence is never consent: a timeout denies, and where nobody can be asked nothing dangerous runs. A model stands beside
+//! a person, never in the place of one: where nobody is, it is not consulted.
 
 use super::intent::{Class, INTENTS, Memory, SUDO_STDIN, canonical_key};
-use super::judge::{Judgement, Shape};
+use super::judge::Shape;
+use super::matter::{Matter, WANTED};
 use super::rule::{Effect, Mode, Rule, same};
 use std::collections::BTreeSet;
 
@@ -69,9 +71,6 @@ pub enum Refusal {
     NobodyToAsk {
         keys: Vec<String>,
     },
-    ModelDenied {
-        keys: Vec<String>,
-    },
 }
 
 /// Whether a person is offered to be never asked again.
@@ -96,73 +95,77 @@ pub enum Decision {
     Refuse(Refusal),
 }
 
-pub fn decide(judgement: &Judgement, policy: &Policy<'_>) -> Decision {
-    if let Some(refusal) = forbidden(judgement, policy) {
+pub fn decide(matter: &Matter<'_>, policy: &Policy<'_>) -> Decision {
+    let findings = matter.findings();
+    if let Some(refusal) = forbidden(matter, policy) {
         return Decision::Refuse(refusal);
     }
     if policy.yolo == Yolo::On || policy.mode == Mode::Off {
-        return Decision::Allow(if judgement.findings.is_empty() { Reason::Harmless } else { Reason::NotAsked });
+        return Decision::Allow(if findings.is_empty() { Reason::Harmless } else { Reason::NotAsked });
     }
-    let asked: Vec<String> =
-        rules(judgement, policy, Effect::Ask).map(|rule| format!("rule: {}", rule.pattern)).collect();
-    if asked.is_empty() {
-        if rules(judgement, policy, Effect::Allow).next().is_some() {
+    let wanted = matter.wanted.filter(|wanted| !is_remembered(&wanted.key, policy));
+    let asked: Vec<String> = rules(matter, policy, Effect::Ask).map(|rule| format!("{RULE}{}", rule.pattern)).collect();
+    if asked.is_empty() && wanted.is_none() {
+        if rules(matter, policy, Effect::Allow).next().is_some() {
             return Decision::Allow(Reason::Rule);
         }
-        if on_allowlist(judgement, policy) {
+        if on_allowlist(matter, policy) {
             return Decision::Allow(Reason::Allowlist);
         }
     }
-    let open: Vec<&'static str> =
-        judgement.findings.iter().map(|finding| finding.key).filter(|key| !is_remembered(key, policy)).collect();
-    let permanence = if asked.is_empty() && open.iter().all(|key| may_be_remembered(key)) {
-        Permanence::Offered
-    } else {
-        Permanence::OnceOnly
-    };
-    let by_rule = !asked.is_empty();
-    let keys: Vec<String> = asked.into_iter().chain(open.into_iter().map(str::to_owned)).collect();
+    // A rule or a hook that says "ask" means a person: no model stands in for one.
+    let means_a_person = !asked.is_empty() || wanted.is_some();
+    let mut keys: Vec<String> = asked.into_iter().chain(wanted.map(|wanted| wanted.key.clone())).collect();
+    for finding in &findings {
+        if !is_remembered(finding.key, policy) && keys.iter().all(|key| key != finding.key) {
+            keys.push(finding.key.to_owned());
+        }
+    }
+    let lasting = keys.iter().all(|key| may_be_remembered(key));
+    let permanence = if lasting { Permanence::Offered } else { Permanence::OnceOnly };
     match (keys.is_empty(), policy.channel, policy.mode) {
-        (true, ..) if judgement.findings.is_empty() => Decision::Allow(Reason::Harmless),
+        (true, ..) if findings.is_empty() && matter.wanted.is_none() => Decision::Allow(Reason::Harmless),
         (true, ..) => Decision::Allow(Reason::Remembered),
-        // A rule that says "ask" means a person: no model stands in for one.
-        (false, Channel::Person, _) if by_rule => Decision::Ask { keys, permanence },
-        (false, Channel::Nobody, _) if by_rule => Decision::Refuse(Refusal::NobodyToAsk { keys }),
-        (false, _, Mode::Smart) => Decision::Consult { keys, permanence },
-        (false, Channel::Person, _) => Decision::Ask { keys, permanence },
         (false, Channel::Nobody, _) => Decision::Refuse(Refusal::NobodyToAsk { keys }),
+        (false, Channel::Person, Mode::Smart) if !means_a_person => Decision::Consult { keys, permanence },
+        (false, Channel::Person, _) => Decision::Ask { keys, permanence },
     }
 }
 
+/// How keys of rules begin.
+pub(super) const RULE: &str = "rule: ";
+
 /// What no mode and no consent can lift.
-fn forbidden(judgement: &Judgement, policy: &Policy<'_>) -> Option<Refusal> {
-    if let Some(finding) = judgement.findings.iter().find(|finding| finding.class == Class::Hardline) {
+fn forbidden(matter: &Matter<'_>, policy: &Policy<'_>) -> Option<Refusal> {
+    let findings = matter.findings();
+    if let Some(finding) = findings.iter().find(|finding| finding.class == Class::Hardline) {
         return Some(Refusal::Hardline { key: finding.key });
     }
-    let wants_password = judgement.findings.iter().any(|finding| finding.key == SUDO_STDIN);
+    let wants_password = findings.iter().any(|finding| finding.key == SUDO_STDIN);
     if wants_password && policy.sudo_password == SudoPassword::Missing {
         return Some(Refusal::SudoPasswordMissing);
     }
-    rules(judgement, policy, Effect::Deny).next().map(|rule| Refusal::Rule { pattern: rule.pattern.clone() })
+    rules(matter, policy, Effect::Deny).next().map(|rule| Refusal::Rule { pattern: rule.pattern.clone() })
 }
 
-fn rules<'a>(judgement: &'a Judgement, policy: &'a Policy<'_>, effect: Effect) -> impl Iterator<Item = &'a Rule> {
-    policy.rules.iter().filter(move |rule| rule.effect == effect && rule.fits(policy.tool, judgement))
+fn rules<'a>(matter: &'a Matter<'_>, policy: &'a Policy<'_>, effect: Effect) -> impl Iterator<Item = &'a Rule> {
+    policy.rules.iter().filter(move |rule| rule.effect == effect && rule.fits(policy.tool, matter))
 }
 
 /// Only one plain command can be on the list by its text: `git *` must not carry `; rm` along.
-fn on_allowlist(judgement: &Judgement, policy: &Policy<'_>) -> bool {
+fn on_allowlist(matter: &Matter<'_>, policy: &Policy<'_>) -> bool {
+    let Some(judgement) = matter.command.filter(|_| matter.files.is_empty()) else { return false };
     let is_plain = judgement.shape == Shape::Plain && judgement.readable;
     is_plain && policy.allowlist.iter().any(|entry| same(entry.trim(), judgement.command().trim()))
 }
 
 fn is_remembered(key: &str, policy: &Policy<'_>) -> bool {
-    let listed = policy.allowlist.iter().any(|entry| canonical_key(entry) == Some(key));
+    let listed = policy.allowlist.iter().any(|entry| canonical_key(entry).unwrap_or(entry) == key);
     may_be_remembered(key) && (listed || policy.session.contains(key))
 }
 
 fn may_be_remembered(key: &str) -> bool {
-    INTENTS.iter().any(|intent| intent.key == key && intent.memory == Memory::Always)
+    key.starts_with(WANTED) || INTENTS.iter().any(|intent| intent.key == key && intent.memory == Memory::Always)
 }
 
 /// What the auxiliary model said about one command.
@@ -175,13 +178,11 @@ pub enum Opinion {
 }
 
 /// The decision after a model was consulted. Its yes holds once; its no can be overruled by a person, once.
-pub fn hear(opinion: Opinion, keys: Vec<String>, permanence: Permanence, channel: Channel) -> Decision {
-    match (opinion, channel) {
-        (Opinion::Approve, _) => Decision::Allow(Reason::ModelApproved),
-        (Opinion::Deny, Channel::Person) => Decision::Ask { keys, permanence: Permanence::OnceOnly },
-        (Opinion::Deny, Channel::Nobody) => Decision::Refuse(Refusal::ModelDenied { keys }),
-        (Opinion::Escalate, Channel::Person) => Decision::Ask { keys, permanence },
-        (Opinion::Escalate, Channel::Nobody) => Decision::Refuse(Refusal::NobodyToAsk { keys }),
+pub fn hear(opinion: Opinion, keys: Vec<String>, permanence: Permanence) -> Decision {
+    match opinion {
+        Opinion::Approve => Decision::Allow(Reason::ModelApproved),
+        Opinion::Deny => Decision::Ask { keys, permanence: Permanence::OnceOnly },
+        Opinion::Escalate => Decision::Ask { keys, permanence },
     }
 }
 

@@ -159,7 +159,11 @@ impl Shell<'_> {
         }
         let expanded = self.word(expression);
         let text: String = expanded.text.chars().filter(|found| !found.is_whitespace()).collect();
-        sum(&text).map_or_else(|| Word::unknown(expanded.origin), |value| Word::literal(value.to_string()))
+        let sum = sum(&text);
+        if sum.is_none() {
+            self.notes.stirs();
+        }
+        sum.map_or_else(|| Word::unknown(expanded.origin), |value| Word::literal(value.to_string()))
     }
 }
 

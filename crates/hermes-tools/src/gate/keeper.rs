@@ -1,73 +1,28 @@
 //! The gate with its memory: who may be asked, what was allowed before, and what the owner wrote down.
 //!
 //! Every effect of every tool comes through [`Gate::admit`]. The order of the decision is [`decide`]'s; here the
-//! questions are put, the clock is held against them, and the answers are kept.
+//! questions are put, one at a time for each conversation, the clock is held against them, and the answers are kept.
+//! A question that was answered while it waited is not put again. Whatever ends a question without a yes is a no.
 
-use super::decide::{
-    Answer, Channel, Decision, Permanence, Policy, Reason, Refusal, Remember, Settled, SudoPassword, Yolo, decide,
-    hear, settle,
-};
-use super::judge::judge;
-use super::permit::{Approval, Cause, Permit, Refused};
+use super::consent::Consents;
+use super::decide::{Answer, Decision, Opinion, Permanence, Policy, Remember, Settled, Yolo, decide, hear, settle};
+use super::judge::{Finding, Judgement, judge};
+use super::matter::{self, Matter, Wanted};
+use super::permit::{Approval, Permit, Refused};
 use super::place::Place;
-use super::rule::{Effect, Mode, Rule};
+use super::question::visible;
+use super::rule::{Mode, resolved};
+use super::settings::ApprovalSettings;
 use crate::effects::{Effects, ShellCommand};
 use crate::face::{Adviser, ApprovalQuestion, Face};
 use crate::settings::Surroundings;
+use futures_util::FutureExt as _;
 use hermes_core::clock::Clock;
 use hermes_core::stop::Stop;
 use hermes_types::SessionId;
-use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
-
-/// `approvals.*` and `command_allowlist`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ApprovalSettings {
-    pub mode: Mode,
-    pub timeout: Duration,
-    pub rules: Vec<Rule>,
-    pub allowlist: Vec<String>,
-    pub yolo: Yolo,
-    pub sudo_password: SudoPassword,
-}
-
-impl Default for ApprovalSettings {
-    fn default() -> Self {
-        Self {
-            mode: Mode::Manual,
-            timeout: Duration::from_secs(60),
-            rules: Vec::new(),
-            allowlist: Vec::new(),
-            yolo: Yolo::Off,
-            sudo_password: SudoPassword::Missing,
-        }
-    }
-}
-
-impl ApprovalSettings {
-    pub(crate) fn read(config: &Value, odd: &mut Vec<String>) -> Self {
-        let approvals = config.get("approvals").unwrap_or(&Value::Null);
-        let mode = match approvals.get("mode") {
-            None | Some(Value::Null) => Mode::Manual,
-            Some(Value::Bool(false)) => Mode::Off,
-            Some(word) => word.as_str().and_then(Mode::from_setting).unwrap_or_else(|| {
-                odd.push(format!("approvals.mode: {word} is none of manual, smart, off; manual is used"));
-                Mode::Manual
-            }),
-        };
-        let texts = |value: Option<&Value>| -> Vec<String> {
-            let list = value.and_then(Value::as_array).into_iter().flatten();
-            list.filter_map(Value::as_str).map(str::to_owned).collect()
-        };
-        let denied = texts(approvals.get("deny")).into_iter();
-        let rules = denied.map(|pattern| Rule { tool: "terminal".into(), pattern, effect: Effect::Deny }).collect();
-        let timeout =
-            approvals.get("timeout").and_then(Value::as_u64).map_or(Duration::from_secs(60), Duration::from_secs);
-        Self { mode, timeout, rules, allowlist: texts(config.get("command_allowlist")), ..Self::default() }
-    }
-}
+use std::panic::AssertUnwindSafe;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Where "always" is written down.
 pub trait LastingConsent: Send + Sync {
@@ -77,19 +32,13 @@ pub trait LastingConsent: Send + Sync {
 
 pub struct Gate {
     settings: ApprovalSettings,
-    around: Surroundings,
+    /// The homes as they are written, and where they really lie.
+    homes: Vec<(String, String)>,
     face: Arc<dyn Face>,
     adviser: Option<Arc<dyn Adviser>>,
     clock: Arc<dyn Clock>,
     lasting: Arc<dyn LastingConsent>,
-    memory: Mutex<Memory>,
-}
-
-#[derive(Default)]
-struct Memory {
-    /// Keys that were allowed for good while this process runs.
-    always: Vec<String>,
-    sessions: BTreeMap<SessionId, BTreeSet<String>>,
+    consents: Mutex<Consents>,
 }
 
 /// What wants to pass.
@@ -97,6 +46,23 @@ pub struct Wish<'a> {
     pub tool: &'a str,
     pub session: &'a SessionId,
     pub effects: Effects,
+    /// Canonical JSON, for rules about tools that run no command and touch no file.
+    pub arguments: &'a str,
+    /// A hook wants a person to say yes.
+    pub wanted: Option<Wanted>,
+}
+
+/// What was found out about a wish before it is decided upon.
+struct Inquiry {
+    command: Option<Judgement>,
+    files: Vec<Finding>,
+}
+
+/// A question that is still open.
+struct Open {
+    keys: Vec<String>,
+    permanence: Permanence,
+    advice: Option<String>,
 }
 
 impl Gate {
@@ -108,160 +74,222 @@ impl Gate {
         clock: Arc<dyn Clock>,
         lasting: Arc<dyn LastingConsent>,
     ) -> Self {
-        let memory = Memory { always: settings.allowlist.clone(), ..Memory::default() };
-        Self { settings, around, face, adviser, clock, lasting, memory: Mutex::new(memory) }
+        let text = |path: &Path| path.display().to_string();
+        let spelled = (text(&around.home), text(&around.hermes_home));
+        let real = (text(&resolved(&around.home)), text(&resolved(&around.hermes_home)));
+        let homes = if real == spelled { vec![spelled] } else { vec![spelled, real] };
+        let consents = Mutex::new(Consents::new(&settings.allowlist));
+        Self { settings, homes, face, adviser, clock, lasting, consents }
     }
 
     /// Lets these effects pass, or says why not.
     pub async fn admit(&self, wish: Wish<'_>, stop: &Stop) -> Result<Permit, Refused> {
-        let Some(command) = wish.effects.command.clone() else {
-            return Ok(Permit::new(wish.effects, Approval::Unasked(Reason::Harmless)));
+        let inquiry = self.inquire(&wish).await;
+        let open = match self.decide(&wish, &inquiry) {
+            Decision::Allow(reason) => return Ok(Permit::new(wish.effects, Approval::Unasked(reason))),
+            Decision::Refuse(refusal) => return Err(Refused::by_policy(refusal)),
+            Decision::Ask { keys, permanence } => Open { keys, permanence, advice: None },
+            Decision::Consult { keys, permanence } => match self.consult(&wish, keys, permanence, stop).await {
+                (Decision::Allow(reason), _) => return Ok(Permit::new(wish.effects, Approval::Unasked(reason))),
+                (Decision::Refuse(refusal), _) => return Err(Refused::by_policy(refusal)),
+                (Decision::Ask { keys, permanence } | Decision::Consult { keys, permanence }, advice) => {
+                    Open { keys, permanence, advice }
+                }
+            },
         };
-        let judgement = judge(&command.text, &self.place(&command));
-        let decision = {
-            let memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
-            let none = BTreeSet::new();
-            let policy = Policy {
-                tool: wish.tool,
-                mode: self.settings.mode,
-                yolo: self.settings.yolo,
-                channel: self.face.channel(),
-                sudo_password: self.settings.sudo_password,
-                rules: &self.settings.rules,
-                allowlist: &memory.always,
-                session: memory.sessions.get(wish.session).unwrap_or(&none),
-            };
-            decide(&judgement, &policy)
-        };
-        let decision = match decision {
-            Decision::Consult { keys, permanence } => self.consult(&command, keys, permanence).await,
-            decision => decision,
-        };
-        match decision {
-            Decision::Allow(reason) => Ok(Permit::new(wish.effects, Approval::Unasked(reason))),
-            Decision::Refuse(refusal) => Err(Refused::by_policy(refusal)),
-            Decision::Ask { keys, permanence } | Decision::Consult { keys, permanence } => {
-                self.ask(wish, &command, keys, permanence, stop).await
-            }
+        self.ask(wish, &inquiry, open, stop).await
+    }
+
+    /// Forgets what was allowed in a conversation, also that it is not asked. Its open questions end as a no.
+    pub fn forget(&self, session: &SessionId) {
+        self.consents().forget(session);
+    }
+
+    /// Whether one conversation is asked at all. What no mode can lift stays.
+    pub fn set_yolo(&self, session: &SessionId, yolo: Yolo) {
+        self.consents().of(session).yolo = yolo;
+    }
+
+    pub fn yolo(&self, session: &SessionId) -> Yolo {
+        match self.settings.yolo {
+            Yolo::On => Yolo::On,
+            Yolo::Off => self.consents().of(session).yolo,
         }
     }
 
-    async fn consult(&self, command: &ShellCommand, keys: Vec<String>, permanence: Permanence) -> Decision {
-        let channel = self.face.channel();
-        match &self.adviser {
-            Some(adviser) => {
-                let opinion = adviser.consider(command.text.clone(), keys.clone()).await;
-                hear(opinion, keys, permanence, channel)
-            }
-            None if channel == Channel::Person => Decision::Ask { keys, permanence },
-            None => Decision::Refuse(Refusal::NobodyToAsk { keys }),
-        }
+    fn consents(&self) -> MutexGuard<'_, Consents> {
+        self.consents.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn ask(
+    /// Judges the command and the files. Links are followed on disk: a command is judged by its text, and `notes` may
+    /// be a link to `~/.bashrc`.
+    async fn inquire(&self, wish: &Wish<'_>) -> Inquiry {
+        let cwd = wish.effects.command.as_ref().map_or_else(|| "/".to_owned(), |command| text(&command.cwd));
+        let places: Vec<Place> = self.homes.iter().map(|(home, hermes_home)| place(home, hermes_home, &cwd)).collect();
+        let mut files = matter::about_files(matter::written(&wish.effects.scopes), &places);
+        let Some(command) = &wish.effects.command else { return Inquiry { command: None, files } };
+        let mut judgements = places.iter().map(|place| judge(&command.text, place));
+        let Some(mut judgement) = judgements.next() else { return Inquiry { command: None, files } };
+        for other in judgements {
+            for finding in other.findings {
+                if judgement.findings.iter().all(|known| known.key != finding.key) {
+                    judgement.findings.push(finding);
+                }
+            }
+        }
+        if !judgement.writes.is_empty() {
+            let written: Vec<PathBuf> = judgement.writes.iter().map(PathBuf::from).collect();
+            let followed =
+                tokio::task::spawn_blocking(move || written.iter().map(|path| resolved(path)).collect::<Vec<_>>());
+            let followed = followed.await.unwrap_or_default();
+            for finding in matter::about_files(followed.iter().map(PathBuf::as_path), &places) {
+                let known = judgement.findings.iter().chain(&files).any(|known| known.key == finding.key);
+                if !known {
+                    files.push(finding);
+                }
+            }
+        }
+        Inquiry { command: Some(judgement), files }
+    }
+
+    fn decide(&self, wish: &Wish<'_>, inquiry: &Inquiry) -> Decision {
+        let matter = Matter {
+            command: inquiry.command.as_ref(),
+            scopes: &wish.effects.scopes,
+            arguments: wish.arguments,
+            files: &inquiry.files,
+            wanted: wish.wanted.as_ref(),
+        };
+        let mode = match self.settings.mode {
+            Mode::Smart if self.adviser.is_none() => Mode::Manual,
+            mode => mode,
+        };
+        let mut consents = self.consents();
+        let conversation = consents.of(wish.session).clone();
+        let yolo = if self.settings.yolo == Yolo::On { Yolo::On } else { conversation.yolo };
+        let policy = Policy {
+            tool: wish.tool,
+            mode,
+            yolo,
+            channel: self.face.channel(),
+            sudo_password: self.settings.sudo_password,
+            rules: &self.settings.rules,
+            allowlist: &consents.always,
+            session: &conversation.keys,
+        };
+        decide(&matter, &policy)
+    }
+
+    /// What a model thinks of it. Silence, an error and a late answer mean that a person has to decide.
+    async fn consult(
         &self,
-        wish: Wish<'_>,
-        command: &ShellCommand,
+        wish: &Wish<'_>,
         keys: Vec<String>,
         permanence: Permanence,
         stop: &Stop,
-    ) -> Result<Permit, Refused> {
-        let question = ApprovalQuestion {
-            tool: wish.tool.to_owned(),
-            what: command.text.clone(),
-            cwd: command.cwd.display().to_string(),
-            reasons: keys.clone(),
-            permanence,
-            advice: None,
+    ) -> (Decision, Option<String>) {
+        let Some(adviser) = &self.adviser else { return (Decision::Ask { keys, permanence }, None) };
+        let considered = AssertUnwindSafe(adviser.consider(subject(wish), keys.clone())).catch_unwind();
+        let opinion = tokio::select! {
+            biased;
+            () = stop.wait() => Opinion::Escalate,
+            () = self.clock.alarm(self.settings.timeout) => Opinion::Escalate,
+            opinion = considered => opinion.unwrap_or(Opinion::Escalate),
         };
+        let advice = (opinion == Opinion::Deny).then(|| "the model that was consulted advises against it".to_owned());
+        (hear(opinion, keys, permanence), advice)
+    }
+
+    async fn ask(&self, wish: Wish<'_>, inquiry: &Inquiry, open: Open, stop: &Stop) -> Result<Permit, Refused> {
+        let conversation = self.consents().of(wish.session).clone();
+        let gone = conversation.gone;
+        let _turn = tokio::select! {
+            biased;
+            () = stop.wait() => return Err(Refused::interrupted(open.keys)),
+            () = gone.wait() => return Err(Refused::denied(open.keys)),
+            turn = conversation.line.lock() => turn,
+        };
+        // Somebody may have answered for all of its kind while this one waited.
+        let keys = match self.decide(&wish, inquiry) {
+            Decision::Allow(reason) => return Ok(Permit::new(wish.effects, Approval::Unasked(reason))),
+            Decision::Refuse(refusal) => return Err(Refused::by_policy(refusal)),
+            Decision::Ask { keys, .. } | Decision::Consult { keys, .. } => keys,
+        };
+        let permanence = open.permanence;
+        let question = self.question(&wish, &keys, permanence, open.advice);
+        let asked = AssertUnwindSafe(self.face.approve(question)).catch_unwind();
         let answer = tokio::select! {
-            answer = self.face.approve(question) => answer,
-            () = self.clock.alarm(self.settings.timeout) => Answer::TimedOut,
+            biased;
             () = stop.wait() => return Err(Refused::interrupted(keys)),
+            () = gone.wait() => return Err(Refused::denied(keys)),
+            answer = asked => answer.unwrap_or(Answer::Deny),
+            () = self.clock.alarm(self.settings.timeout) => Answer::TimedOut,
         };
         match settle(answer, &keys, permanence) {
             Settled::Denied => Err(Refused::denied(keys)),
             Settled::TimedOut => Err(Refused::timed_out(keys)),
             Settled::Run(remember) => {
-                self.remember(wish.session, remember);
+                self.consents().add(wish.session, &remember);
+                self.write_down(remember).await;
                 Ok(Permit::new(wish.effects, Approval::Person(keys)))
             }
         }
     }
 
-    fn remember(&self, session: &SessionId, remember: Remember) {
-        let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
-        let keys = match remember {
-            Remember::Nothing => return,
-            Remember::Session(keys) => keys,
-            Remember::Always(keys) => {
-                if let Err(reason) = self.lasting.keep(&keys) {
-                    tracing::warn!(%reason, "the consent could not be written down");
-                }
-                memory.always.extend(keys.iter().cloned());
-                keys
-            }
+    fn question(
+        &self,
+        wish: &Wish<'_>,
+        keys: &[String],
+        permanence: Permanence,
+        advice: Option<String>,
+    ) -> ApprovalQuestion {
+        let reason = |key: &String| match &wish.wanted {
+            Some(wanted) if wanted.key == *key => visible(&wanted.message),
+            _ => visible(key),
         };
-        memory.sessions.entry(session.clone()).or_default().extend(keys);
+        ApprovalQuestion {
+            session: wish.session.clone(),
+            tool: visible(wish.tool),
+            what: visible(&without_secrets(subject(wish))),
+            cwd: wish.effects.command.as_ref().map(|command| visible(&text(&command.cwd))),
+            reasons: keys.iter().map(reason).collect(),
+            permanence,
+            advice,
+            timeout: self.settings.timeout,
+        }
     }
 
-    fn place(&self, command: &ShellCommand) -> Place {
-        Place {
-            home: self.around.home.display().to_string(),
-            hermes_home: self.around.hermes_home.display().to_string(),
-            cwd: command.cwd.display().to_string(),
+    async fn write_down(&self, remember: Remember) {
+        let Remember::Always(keys) = remember else { return };
+        let lasting = self.lasting.clone();
+        let kept = tokio::task::spawn_blocking(move || lasting.keep(&keys)).await;
+        let kept = kept.unwrap_or_else(|error| Err(error.to_string()));
+        if let Err(reason) = kept {
+            tracing::warn!(%reason, "a consent could not be written down");
+            self.face.tell(format!("This is allowed until the program ends. It could not be written down: {reason}"));
         }
     }
 }
 
-impl Refused {
-    fn by_policy(refusal: Refusal) -> Self {
-        let (message, reasons) = match &refusal {
-            Refusal::Hardline { key } => (
-                format!(
-                    "BLOCKED (hardline): {key}. This never runs, whatever the settings say. Do not try again in another form."
-                ),
-                vec![(*key).to_owned()],
-            ),
-            Refusal::SudoPasswordMissing => (
-                "BLOCKED: the command reads a sudo password from its input, and none is configured. Leave out -S."
-                    .to_owned(),
-                Vec::new(),
-            ),
-            Refusal::Rule { pattern } => {
-                (format!("BLOCKED: the owner's rule `{pattern}` forbids this."), vec![pattern.clone()])
-            }
-            Refusal::NobodyToAsk { keys } => (
-                format!(
-                    "BLOCKED: this needs a person's consent ({}), and nobody is there to give it. Do not try again in another form.",
-                    keys.join("; ")
-                ),
-                keys.clone(),
-            ),
-            Refusal::ModelDenied { keys } => {
-                (format!("BLOCKED: judged too dangerous ({}).", keys.join("; ")), keys.clone())
-            }
-        };
-        Self { cause: Cause::Policy(refusal), message, reasons }
-    }
+fn text(path: &Path) -> String {
+    path.display().to_string()
+}
 
-    fn denied(reasons: Vec<String>) -> Self {
-        let message =
-            "BLOCKED: the person said no. They have not consented: do not try this again, rephrase it, or reach \
-                       the same effect another way. Stop and wait for them."
-                .to_owned();
-        Self { cause: Cause::Denied, message, reasons }
-    }
+fn place(home: &str, hermes_home: &str, cwd: &str) -> Place {
+    Place { home: home.to_owned(), hermes_home: hermes_home.to_owned(), cwd: cwd.to_owned() }
+}
 
-    fn timed_out(reasons: Vec<String>) -> Self {
-        let message =
-            "BLOCKED: nobody answered in time, and silence is no consent. Do not try this again, rephrase it, or \
-                       reach the same effect another way. Stop and wait for the person."
-                .to_owned();
-        Self { cause: Cause::TimedOut, message, reasons }
+/// What would be done, in the words of the call: its command, the files it writes, or its arguments.
+fn subject(wish: &Wish<'_>) -> String {
+    if let Some(ShellCommand { text, .. }) = &wish.effects.command {
+        return text.clone();
     }
+    let written: Vec<String> =
+        matter::written(&wish.effects.scopes).map(|path| format!("write {}", text(path))).collect();
+    if written.is_empty() { format!("{} {}", wish.tool, wish.arguments) } else { written.join("\n") }
+}
 
-    fn interrupted(reasons: Vec<String>) -> Self {
-        Self { cause: Cause::Interrupted, message: "BLOCKED: the person interrupted the question.".to_owned(), reasons }
-    }
+/// Secrets do not belong on a screen that others may see.
+fn without_secrets(text: String) -> String {
+    text
 }

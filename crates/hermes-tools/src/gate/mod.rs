@@ -8,6 +8,7 @@
 //! let pass carries a [`Permit`].
 
 mod act;
+mod consent;
 mod decide;
 mod expand;
 mod feed;
@@ -15,14 +16,19 @@ mod intent;
 mod interpret;
 mod judge;
 mod keeper;
+mod matter;
 mod parameter;
 mod pattern;
 mod permit;
 mod place;
+mod question;
+mod refuse;
 mod rule;
 mod run;
 mod script;
+mod settings;
 mod shell;
+mod still;
 mod stream;
 mod text;
 mod word;
@@ -34,7 +40,11 @@ pub use decide::{
 };
 pub use intent::{Class, INTENTS, Intent, Memory, canonical_key};
 pub use judge::{Finding, Judgement, Shape, judge};
-pub use keeper::{ApprovalSettings, Gate, LastingConsent, Wish};
+pub use keeper::{Gate, LastingConsent, Wish};
+pub use matter::{Matter, Wanted};
 pub use permit::{Approval, Cause, Permit, Refused};
 pub use place::Place;
-pub use rule::{Effect, Mode, Rule};
+pub use question::{Excerpt, excerpt, visible};
+pub use rule::{About, Effect, Mode, Rule, RuleError, Start};
+pub use settings::ApprovalSettings;
+pub use still::{Motion, is_still};

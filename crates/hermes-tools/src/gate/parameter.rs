@@ -20,6 +20,7 @@ impl Shell<'_> {
                 if held.is_known() && !held.text.is_empty() { held } else { self.inner(default_value.as_deref()) }
             }
             E::AssignDefaultValues { parameter, indirect, default_value, .. } => {
+                self.notes.stirs();
                 let held = self.held(parameter, *indirect);
                 if held.is_known() && !held.text.is_empty() {
                     return held;

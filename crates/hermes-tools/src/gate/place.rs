@@ -40,7 +40,7 @@ const SYSTEM: [&str; 10] =
     ["/etc", "/private/etc", "/private/var", "/boot", "/usr", "/bin", "/sbin", "/lib", "/lib64", "/System"];
 const DISKS: [&str; 10] = ["sd", "nvme", "hd", "mmcblk", "vd", "xvd", "disk", "rdisk", "mapper", "dm-"];
 /// Files in a home that run code or hold keys.
-const SENSITIVE: [&str; 22] = [
+const SENSITIVE: [&str; 32] = [
     ".ssh",
     ".bashrc",
     ".zshrc",
@@ -63,6 +63,49 @@ const SENSITIVE: [&str; 22] = [
     ".gitconfig",
     ".config/systemd",
     "Library/LaunchAgents",
+    ".config/git",
+    ".git-credentials",
+    ".kube",
+    ".docker",
+    ".azure",
+    ".config/gh",
+    ".config/gcloud",
+    ".config/environment.d",
+    ".xprofile",
+    ".zlogout",
+];
+/// Files in a home that hold keys and nothing a stranger may see.
+const KEYS: [&str; 11] = [
+    ".ssh",
+    ".aws/credentials",
+    ".gnupg",
+    ".netrc",
+    ".pgpass",
+    ".git-credentials",
+    ".config/gh",
+    ".config/gcloud",
+    ".kube/config",
+    ".docker/config.json",
+    ".azure",
+];
+const OWN_KEYS: [&str; 3] = [".env", "auth.json", "mcp-tokens"];
+/// What lies beside keys and is none.
+const NO_KEYS: [&str; 4] = ["known_hosts", "authorized_keys", ".ssh/config", ".pub"];
+/// Files and folders by which Hermes is steered, or in which it keeps what must not be rewritten.
+const STEERING: [&str; 13] = [
+    ".env",
+    "config.yaml",
+    "auth.json",
+    ".anthropic_oauth.json",
+    "state.db",
+    "sessions",
+    "hooks",
+    "agent-hooks",
+    "plugins",
+    "mcp-tokens",
+    "pairing",
+    "cron",
+    "profiles.json",
 ];
 
 impl Place {
@@ -160,8 +203,29 @@ impl Place {
         let in_other = other_home
             .and_then(|rest| rest.split_once('/'))
             .is_some_and(|(_, file)| SENSITIVE.iter().any(|known| is_inside(file, known)));
-        let steering = [".env", "config.yaml", "auth.json"].map(|file| format!("{}/{file}", self.hermes_home));
-        in_home || in_other || steering.contains(&path) || path.contains("/.git/hooks/")
+        in_home || in_other || self.steers(&path) || path.contains("/.git/hooks/") || path.ends_with("/.git/config")
+    }
+
+    /// What steers Hermes, in the home of any profile.
+    fn steers(&self, path: &str) -> bool {
+        let usual = format!("{}/.hermes", self.home);
+        [self.hermes_home.as_str(), usual.as_str()].iter().any(|home| {
+            let Some(below) = path.strip_prefix(home).and_then(|rest| rest.strip_prefix('/')) else { return false };
+            let in_profile =
+                below.strip_prefix("profiles/").and_then(|rest| rest.split_once('/')).map(|(_, rest)| rest);
+            STEERING.iter().any(|known| is_inside(in_profile.unwrap_or(below), known))
+        })
+    }
+
+    /// Keys that open other doors: nothing that ever has to travel.
+    pub(super) fn is_key(&self, text: &str, cwd: Option<&str>) -> bool {
+        let Some(path) = self.absolute(text, cwd) else { return false };
+        let among = |home: &str, files: &[&str]| {
+            let below = path.strip_prefix(home).and_then(|rest| rest.strip_prefix('/'));
+            below.is_some_and(|below| files.iter().any(|file| is_inside(below, file)))
+        };
+        let is_kept = among(&self.home, &KEYS) || among("/root", &KEYS) || among(&self.hermes_home, &OWN_KEYS);
+        (is_kept || path == "/etc/shadow") && !NO_KEYS.iter().any(|end| path.ends_with(end))
     }
 
     /// `.env`, `.env.local` …, `config.yaml`.

@@ -30,6 +30,9 @@ const HOOKS: [&str; 18] = [
     "register-python-argcomplete",
 ];
 
+/// Builtins that take words for names of variables.
+const TAKES_NAMES: [&str; 10] = ["test", "[", "printf", "unset", "read", "declare", "typeset", "local", "let", "wait"];
+
 impl Shell<'_> {
     pub(super) fn act(&mut self, words: Vec<Word>, streams: &Streams) -> Word {
         self.run(words, streams, &[])
@@ -51,6 +54,9 @@ impl Shell<'_> {
             return self.run(args, streams, via);
         }
         let name = self.name_of(&head);
+        if !is_of_the_system(&head.text, &name) {
+            self.notes.stirs();
+        }
         if via.is_empty() {
             if let Some(body) = self.scope.functions.get(&head.text).cloned() {
                 return self.call(&head.text, &body, Some(args));
@@ -75,6 +81,9 @@ impl Shell<'_> {
         let written = act.writes();
         self.notes.writes(&written, self.place, self.scope.cwd.as_deref());
         self.script_file(&head, &args);
+        if TAKES_NAMES.contains(&name.as_str()) {
+            args.iter().for_each(|word| self.subscript(word));
+        }
         if let Some(printed) = self.builtin(&name, &args, stdin.as_ref()) {
             return printed;
         }
@@ -260,6 +269,10 @@ impl Shell<'_> {
             "alias" => {
                 for word in args {
                     if let Some((name, text)) = word.text.split_once('=') {
+                        // It outlives this command, and the next one would only show its name.
+                        let scope = self.scope.clone();
+                        self.source(text);
+                        self.scope = scope;
                         self.scope.aliases.insert(name.to_owned(), text.to_owned());
                     }
                 }
@@ -339,6 +352,12 @@ impl Shell<'_> {
             _ => None,
         }
     }
+}
+
+/// `ls` and `/bin/ls`; `./ls` can be anything.
+fn is_of_the_system(head: &str, name: &str) -> bool {
+    let folders = ["", "/bin/", "/usr/bin/"];
+    folders.iter().any(|folder| head.strip_prefix(folder) == Some(name))
 }
 
 /// `eval "$(ssh-agent -s)"`: the last command that was seen is what printed the text.

@@ -122,6 +122,9 @@ impl<'a> Shell<'a> {
         let mut output = Word::default();
         for item in &list.0 {
             let background = matches!(item.1, SeparatorOperator::Async);
+            if background {
+                self.notes.stirs();
+            }
             if background || !item.0.additional.is_empty() || list.0.len() > 1 {
                 self.notes.several();
             }
@@ -185,6 +188,7 @@ impl<'a> Shell<'a> {
             }
             Command::Function(function) => {
                 self.notes.several();
+                self.notes.stirs();
                 let name = function.fname.value.clone();
                 let body = Rc::new(function.body.clone());
                 self.scope.functions.insert(name.clone(), Rc::clone(&body));
@@ -194,6 +198,8 @@ impl<'a> Shell<'a> {
                 Word::default()
             }
             Command::ExtendedTest(test, redirects) => {
+                // `[[ 'a[$(rm x)]' -eq 0 ]]` runs what stands in the brackets.
+                self.notes.stirs();
                 self.streams(redirects.iter().flat_map(|list| &list.0));
                 self.test(&test.expr);
                 Word::default()
@@ -206,10 +212,12 @@ impl<'a> Shell<'a> {
     fn compound(&mut self, compound: &CompoundCommand) -> Word {
         match compound {
             CompoundCommand::Arithmetic(command) => {
+                self.notes.stirs();
                 self.arithmetic(&command.expr.value);
                 Word::default()
             }
             CompoundCommand::ArithmeticForClause(clause) => {
+                self.notes.stirs();
                 for expression in [&clause.initializer, &clause.condition, &clause.updater].into_iter().flatten() {
                     self.arithmetic(&expression.value);
                 }
@@ -238,7 +246,10 @@ impl<'a> Shell<'a> {
                 self.list(&clause.0);
                 self.list(&clause.1.list)
             }
-            CompoundCommand::Coprocess(process) => self.command(&process.body),
+            CompoundCommand::Coprocess(process) => {
+                self.notes.stirs();
+                self.command(&process.body)
+            }
         }
     }
 
@@ -271,6 +282,7 @@ impl<'a> Shell<'a> {
     }
 
     fn rounds(&mut self, clause: &ForClauseCommand) -> Word {
+        self.notes.stirs();
         let values: Vec<Word> = match &clause.values {
             Some(values) => values.iter().flat_map(|value| self.words(&value.value)).collect(),
             None => self.scope.arguments.clone().unwrap_or_else(|| vec![Word::unknown(Origin::Local)]),
@@ -300,12 +312,24 @@ impl<'a> Shell<'a> {
             }
             ExtendedTestExpr::Not(inner) | ExtendedTestExpr::Parenthesized(inner) => self.test(inner),
             ExtendedTestExpr::UnaryTest(_, word) => {
-                self.word(&word.value);
+                let value = self.word(&word.value);
+                self.subscript(&value);
             }
             ExtendedTestExpr::BinaryTest(_, left, right) => {
-                self.word(&left.value);
-                self.word(&right.value);
+                for side in [left, right] {
+                    let value = self.word(&side.value);
+                    self.subscript(&value);
+                }
             }
+        }
+    }
+
+    /// `'a[$(reboot)]'` is only text until something takes it for the name of a variable: then it runs.
+    pub(super) fn subscript(&mut self, value: &Word) {
+        let name = value.text.split('[').next().unwrap_or_default();
+        let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        if is_name && value.text.contains('[') && value.text.contains(['$', '`']) {
+            self.word(&format!("\"{}\"", value.text.replace('"', "\\\"")));
         }
     }
 
@@ -379,6 +403,7 @@ impl<'a> Shell<'a> {
     }
 
     pub(super) fn assign(&mut self, assignment: &Assignment) {
+        self.notes.stirs();
         let value = match &assignment.value {
             AssignmentValue::Scalar(word) => {
                 let value = self.word(&word.value);

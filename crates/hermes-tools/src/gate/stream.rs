@@ -56,6 +56,10 @@ impl Shell<'_> {
                 }
             }
             Kind::Read | Kind::DuplicateInput => {
+                if path.text.starts_with("/dev/tcp/") || path.text.starts_with("/dev/udp/") {
+                    self.notes.stirs();
+                }
+                self.notes.names_key(&path.text, self.place, self.scope.cwd.as_deref());
                 let key = self.file_key(&path);
                 streams.stdin = self.files.get(&key).cloned().or(streams.stdin.take());
             }
@@ -73,6 +77,9 @@ impl Shell<'_> {
     pub(super) fn pipe_file(&mut self, kind: &Direction, subshell: &SubshellCommand) -> Word {
         self.notes.several();
         let outer = self.stdin.clone();
+        if matches!(kind, Direction::Write) {
+            self.notes.stirs();
+        }
         if matches!(kind, Direction::Write) && self.stdin.is_none() {
             // `echo … > >(sh)`: something is written to it.
             self.stdin = Some(Word::unknown(Origin::Local));

@@ -1,5 +1,6 @@
 //! How a call ended.
 
+pub use hermes_types::ToolStatus as Status;
 use hermes_types::{CallId, Content, Message, ToolCall};
 use serde_json::json;
 use std::time::Duration;
@@ -13,16 +14,6 @@ pub struct Finished {
     pub status: Status,
     pub disposition: Disposition,
     pub took: Duration,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Status {
-    Done,
-    Failed,
-    /// The gate, a hook or a guardrail refused.
-    Blocked,
-    TimedOut,
-    Cancelled,
 }
 
 /// What is known about the effects of a call.

@@ -46,7 +46,7 @@ pub trait Hook: Send + Sync {
         Box::pin(std::future::ready(Ok(Verdict::Continue)))
     }
 
-    /// Exactly once for each call that was shown to `before`. A text replaces the result the model sees.
+    /// Exactly once for each call that was shown to `before`. The first text replaces the result the model sees.
     fn after<'a>(&'a self, _call: CallView<'a>, _finished: &'a Finished) -> BoxFuture<'a, Option<String>> {
         Box::pin(std::future::ready(None))
     }

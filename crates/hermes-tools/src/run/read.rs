@@ -6,6 +6,7 @@ use super::guardrail::Seen;
 use super::hook::{CallView, OnFailure, Verdict};
 use crate::args::coerce;
 use crate::desk::{Cx, Desk};
+use crate::gate::Wanted;
 use crate::registry::Entry;
 use crate::tool::{Prepared, ToolError};
 use hermes_core::stop::Stop;
@@ -16,6 +17,8 @@ use std::sync::Arc;
 /// A call that was read: ready to run, or with its result already.
 pub(super) struct Read {
     pub(super) call: ToolCall,
+    /// What the hooks saw; nothing when it did not come that far.
+    pub(super) shown: Option<Object>,
     pub(super) state: State,
 }
 
@@ -32,8 +35,8 @@ pub(super) struct Candidate {
     pub(super) arguments: Object,
     pub(super) cx: Cx,
     pub(super) prepared: Prepared,
-    /// A hook wants a person to say yes to this.
-    pub(super) consent: Option<(String, Option<String>)>,
+    /// A hook wants a person to say yes.
+    pub(super) wanted: Option<Wanted>,
 }
 
 impl Candidate {
@@ -64,15 +67,15 @@ impl Read {
 
     /// The same call against the world as it is now: earlier calls may have moved it to another directory.
     pub(super) fn again(self, desk: &Arc<Desk>, stop: &Stop) -> Self {
-        let Self { call, state } = self;
+        let Self { call, shown, state } = self;
         let state = match state {
             State::Ready(candidate) => {
-                let Candidate { entry, arguments, consent, .. } = *candidate;
-                prepare(&call, entry, arguments, consent, desk, stop)
+                let Candidate { entry, arguments, wanted, .. } = *candidate;
+                prepare(&call, entry, arguments, wanted, desk, stop)
             }
             ended => ended,
         };
-        Self { call, state }
+        Self { call, shown, state }
     }
 
     pub(super) fn skipped(self) -> Finished {
@@ -85,54 +88,75 @@ impl Read {
 
 impl Hands {
     pub(super) async fn read(&self, call: &ToolCall, desk: &Arc<Desk>, stop: &Stop) -> Read {
-        let state = match self.open(call, desk).await {
-            Ok((entry, arguments, consent)) => prepare(call, entry, arguments, consent, desk, stop),
-            Err(finished) => State::Ended(finished),
+        let failed = |content: Value| State::Ended(Finished::refused(call, Status::Failed, content.to_string()));
+        let unread = |content| Read { call: call.clone(), shown: None, state: failed(content) };
+        let name = call.function.name.as_str();
+        let Some(entry) = self.registry.find(name).filter(|_| self.offered.contains(name)) else {
+            return unread(json!({"error": format!("Unknown tool: {name}")}));
         };
-        Read { call: call.clone(), state }
+        let arguments = match call.function.arguments.parse() {
+            Ok(arguments) => arguments,
+            Err(fault) => return unread(json!({"error": "Invalid tool arguments", "message": fault.to_string()})),
+        };
+        let (arguments, verdict) = self.show(call, arguments, desk).await;
+        let shown = Some(arguments.clone());
+        let state = match verdict {
+            Ok(wanted) => {
+                let coerced = coerce(Value::Object(arguments), &entry.card.parameters);
+                coerced.warnings.iter().for_each(|warning| tracing::warn!(tool = name, "{warning}"));
+                prepare(call, entry, coerced.arguments, wanted, desk, stop)
+            }
+            Err(message) => {
+                let content = json!({ "error": message }).to_string();
+                State::Ended(Finished::refused(call, Status::Blocked, content))
+            }
+        };
+        Read { call: call.clone(), shown, state }
     }
 
-    /// Parses, asks the hooks and coerces.
-    async fn open(
+    /// Asks every hook. The arguments after it, and whether the call may go on.
+    async fn show(
         &self,
         call: &ToolCall,
-        desk: &Arc<Desk>,
-    ) -> Result<(Entry, Object, Option<(String, Option<String>)>), Finished> {
-        let name = call.function.name.as_str();
-        let failed = |content: Value| Finished::refused(call, Status::Failed, content.to_string());
-        let entry = self.registry.find(name).filter(|_| self.offered.contains(name));
-        let Some(entry) = entry else { return Err(failed(json!({"error": format!("Unknown tool: {name}")}))) };
-        let mut arguments = call
-            .function
-            .arguments
-            .parse()
-            .map_err(|fault| failed(json!({"error": "Invalid tool arguments", "message": fault.to_string()})))?;
-        let mut consent = None;
+        mut arguments: Object,
+        desk: &Desk,
+    ) -> (Object, Result<Option<Wanted>, String>) {
+        let mut wanted = None;
         for hook in &self.hooks {
-            let view = CallView { tool: name, arguments: &arguments, session: &desk.session, call: &call.id };
-            let verdict = match hook.before(view).await {
-                Ok(verdict) => verdict,
-                Err(reason) => {
-                    tracing::warn!(hook = hook.name(), tool = name, %reason, "a hook failed");
-                    match hook.on_failure() {
-                        OnFailure::Continue => Verdict::Continue,
-                        OnFailure::Block => Verdict::Block(format!("the hook {} failed: {reason}", hook.name())),
-                    }
+            let tool = call.function.name.as_str();
+            let view = CallView { tool, arguments: &arguments, session: &desk.session, call: &call.id };
+            let verdict = hook.before(view).await.unwrap_or_else(|reason| {
+                tracing::warn!(hook = hook.name(), tool, %reason, "a hook failed");
+                match hook.on_failure() {
+                    OnFailure::Continue => Verdict::Continue,
+                    OnFailure::Block => Verdict::Block(format!("the hook {} failed: {reason}", hook.name())),
                 }
-            };
+            });
             match verdict {
                 Verdict::Continue => {}
                 Verdict::Rewrite(rewritten) => arguments = rewritten,
-                Verdict::Approve { message, rule_key } => consent = consent.or(Some((message, rule_key))),
-                Verdict::Block(message) => {
-                    let content = json!({ "error": message }).to_string();
-                    return Err(Finished::refused(call, Status::Blocked, content));
+                Verdict::Approve { message, rule_key } => {
+                    wanted = wanted.or_else(|| Some(Wanted::new(tool, &message, rule_key.as_deref())))
                 }
+                Verdict::Block(message) => return (arguments, Err(message)),
             }
         }
-        let coerced = coerce(Value::Object(arguments), &entry.card.parameters);
-        coerced.warnings.iter().for_each(|warning| tracing::warn!(tool = name, "{warning}"));
-        Ok((entry, coerced.arguments, consent))
+        (arguments, Ok(wanted))
+    }
+
+    /// Lets every hook see the end of a call; a text of theirs replaces the result.
+    pub(super) async fn conclude(&self, mut finished: Finished, shown: Option<&Object>, desk: &Desk) -> Finished {
+        let Some(arguments) = shown else { return finished };
+        let mut replaced = None;
+        for hook in &self.hooks {
+            let view = CallView { tool: &finished.name, arguments, session: &desk.session, call: &finished.call };
+            let text = hook.after(view, &finished).await;
+            replaced = replaced.or(text);
+        }
+        if let Some(text) = replaced {
+            finished.content = text.into();
+        }
+        finished
     }
 }
 
@@ -140,13 +164,13 @@ fn prepare(
     call: &ToolCall,
     entry: Entry,
     arguments: Object,
-    consent: Option<(String, Option<String>)>,
+    wanted: Option<Wanted>,
     desk: &Arc<Desk>,
     stop: &Stop,
 ) -> State {
     let cx = Cx { desk: desk.clone(), call: call.id.clone(), stop: stop.child() };
     match entry.tool.clone().prepare(arguments.clone(), &cx) {
-        Ok(prepared) => State::Ready(Box::new(Candidate { entry, arguments, cx, prepared, consent })),
+        Ok(prepared) => State::Ready(Box::new(Candidate { entry, arguments, cx, prepared, wanted })),
         Err(ToolError::Tell(content)) => State::Ended(Finished::refused(call, Status::Failed, content.to_string())),
         Err(ToolError::Abort(reason)) => State::Abort(reason),
     }

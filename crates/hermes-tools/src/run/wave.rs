@@ -1,27 +1,31 @@
 //! One wave: the gate in order, then everything side by side, then the results in order.
 
 use super::finish::{Disposition, Finished, Status};
-use super::hook::CallView;
+use super::guardrail::Seen;
 use super::read::{Candidate, Read, State};
 use super::{Hands, frame, sanitise};
 use crate::desk::Desk;
 use crate::effects::Effects;
 use crate::gate::{Permit, Wish};
-use crate::tool::{Output, Source, ToolError};
+use crate::tool::{Card, Output, Source, ToolError};
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use hermes_core::stop::Stop;
-use hermes_types::{Content, ToolCall};
-use serde_json::json;
+use hermes_types::{Content, Event, Object, ToolCall, clip};
+use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
-use tokio::task::JoinHandle;
+use tokio_util::task::AbortOnDropHandle;
 
 /// As many calls run at the same time.
 const SIDE_BY_SIDE: usize = 8;
 /// After an interrupt a tool has this long to end by itself and say what became of it.
 const GRACE: Duration = Duration::from_secs(3);
+
+/// Arguments that say what a call is about, the most telling first.
+const MAIN_ARGUMENTS: [&str; 9] = ["command", "path", "pattern", "query", "url", "question", "goal", "action", "name"];
+const ABOUT: usize = 80;
 
 /// Hears of a call before it has any effect, and of its end. What it returns an error for does not run.
 pub trait Witness: Send + Sync {
@@ -67,25 +71,24 @@ impl Hands {
         for (place, read) in wave.into_iter().enumerate() {
             results.push(None);
             let settled = match read.state {
-                State::Ended(finished) => Some(finished),
+                State::Ended(finished) => finished,
                 State::Abort(reason) => {
                     abort = Some(reason);
-                    Some(Finished::skipped(&read.call))
+                    Finished::skipped(&read.call)
                 }
-                State::Ready(_) if abort.is_some() || stop.stopped() => Some(Finished::skipped(&read.call)),
+                State::Ready(_) if abort.is_some() || stop.stopped() => Finished::skipped(&read.call),
                 State::Ready(candidate) => match self.admit(&read.call, *candidate, desk, witness, stop).await {
                     Ok((candidate, permit)) => {
-                        let work = self.work(read.call, candidate, permit, seats.clone(), stop.clone());
+                        let work = self.work(read.call, read.shown, candidate, permit, seats.clone(), stop.clone());
                         running.push(async move { (place, work.await) });
-                        None
+                        continue;
                     }
-                    Err(finished) => Some(finished),
+                    Err(finished) => finished,
                 },
             };
-            if let Some(finished) = settled {
-                abort = abort.or(tell(witness, &finished).await);
-                put(&mut results, place, finished);
-            }
+            let finished = self.conclude(settled, read.shown.as_ref(), desk).await;
+            abort = abort.or(tell(witness, &finished).await);
+            put(&mut results, place, finished);
         }
         while let Some((place, (finished, reason))) = running.next().await {
             abort = abort.or(reason).or(tell(witness, &finished).await);
@@ -110,87 +113,98 @@ impl Hands {
             return Err(blocked(json!({ "error": reason })));
         }
         let effects = std::mem::take(&mut candidate.prepared.effects);
-        let wish = Wish { tool: &candidate.entry.card.name, session: &desk.session, effects };
+        let tool: &str = &candidate.entry.card.name;
+        let wanted = candidate.wanted.take();
+        let wish = Wish { tool, session: &desk.session, effects, arguments: &canonical, wanted };
         let permit = match desk.shop.gate.admit(wish, stop).await {
             Ok(permit) => permit,
             Err(refused) => return Err(blocked(candidate.entry.tool.refused(&refused))),
         };
-        match witness.begins(call, permit.effects()).await {
-            Ok(()) => Ok((candidate, permit)),
-            Err(reason) => {
-                Err(blocked(json!({ "error": format!("not run, because it could not be recorded: {reason}") })))
-            }
+        if let Err(reason) = witness.begins(call, permit.effects()).await {
+            return Err(blocked(json!({ "error": format!("not run, because it could not be recorded: {reason}") })));
         }
+        desk.about_to_run(tool, permit.effects()).await;
+        Ok((candidate, permit))
     }
 
     /// Runs one call to its one end.
     async fn work(
         &self,
         call: ToolCall,
+        shown: Option<Object>,
         candidate: Candidate,
         permit: Permit,
         seats: Arc<Semaphore>,
         stop: Stop,
     ) -> (Finished, Option<String>) {
         let canonical = candidate.canonical();
-        let Candidate { entry, arguments, cx, prepared, .. } = candidate;
+        let Candidate { entry, cx, prepared, .. } = candidate;
         let desk = cx.desk.clone();
         let clock = desk.shop.clock.clone();
         let _seat = seats.acquire().await;
         let began = clock.elapsed();
-        let task = tokio::spawn((prepared.run)(permit, cx.clone()));
+        let about = about(shown.as_ref());
+        desk.shop.listener.hear(Event::ToolStarted {
+            call_id: call.id.clone(),
+            name: call.function.name.clone(),
+            about,
+        });
+        // A turn that is dropped takes its calls with it.
+        let task = AbortOnDropHandle::new(tokio::spawn((prepared.run)(permit, cx.clone())));
         let end = wait(task, prepared.limit, &cx.stop, &stop, &*clock).await;
-        let mut abort = None;
-        let (status, disposition, content) = match end {
-            End::Gave(Ok(output)) => (Status::Done, Disposition::Complete, output.into_content()),
-            End::Gave(Err(ToolError::Tell(value))) => (Status::Failed, Disposition::Complete, value.to_string().into()),
-            End::Gave(Err(ToolError::Abort(reason))) => {
-                let content = json!({ "error": reason }).to_string();
-                abort = Some(reason);
-                (Status::Failed, Disposition::Complete, content.into())
-            }
-            End::Panicked(reason) => {
-                let error = sanitise::error(&format!("Tool execution failed: {reason}"));
-                (Status::Failed, Disposition::Unknown, json!({ "error": error }).to_string().into())
-            }
-            End::TimedOut(limit) => {
-                let error = format!("{} was stopped: it did not end within {} s", call.function.name, limit.as_secs());
-                (Status::TimedOut, Disposition::Unknown, json!({ "error": error }).to_string().into())
-            }
-            End::Cancelled => {
-                let error = format!("{} was interrupted; it may have done part of its work", call.function.name);
-                let content = json!({"error": error, "status": "cancelled"}).to_string();
-                (Status::Cancelled, Disposition::Unknown, content.into())
-            }
-        };
+        let (status, disposition, content, abort) = end.told(&call.function.name);
         let name = call.function.name.clone();
         let took = clock.elapsed().saturating_sub(began);
-        let mut finished = Finished { call: call.id.clone(), name, content, status, disposition, took };
-        for hook in &self.hooks {
-            let view =
-                CallView { tool: &finished.name, arguments: &arguments, session: &desk.session, call: &finished.call };
-            if let Some(text) = hook.after(view, &finished).await {
-                finished.content = Content::Text(text);
-            }
-        }
-        let card = &entry.card;
-        let seen = super::guardrail::Seen { tool: &card.name, arguments: &canonical, repeats: card.repeats };
+        let duration_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+        desk.shop.listener.hear(Event::ToolFinished {
+            call_id: call.id.clone(),
+            name: name.clone(),
+            status,
+            duration_ms,
+        });
+        let finished = Finished { call: call.id, name, content, status, disposition, took };
+        let finished = self.conclude(finished, shown.as_ref(), &desk).await;
+        let met = shown.as_ref();
+        (self.trim(finished, &entry.card, &canonical, met, &desk).await, abort)
+    }
+
+    /// What the model sees of a result: bounded, framed, and with a warning when it goes round in circles.
+    async fn trim(
+        &self,
+        mut finished: Finished,
+        card: &Card,
+        canonical: &str,
+        arguments: Option<&Object>,
+        desk: &Desk,
+    ) -> Finished {
+        let seen = Seen { tool: &card.name, arguments: canonical, repeats: card.repeats };
         let failed = finished.status != Status::Done;
         let note = desk.guardrail.after(seen, failed, &finished.content.text(), &desk.settings().run.guardrails);
-        finished.content = desk.shop.spill.capped(&finished.call, card.result_cap, finished.content).await;
+        let sizes = desk.room.sizes();
+        finished.content = desk.shop.spill.capped(&finished.call, card.result_cap, finished.content, sizes).await;
         if card.source == Source::Strangers {
             finished.content = frame::framed(&card.name, finished.content);
         }
-        if let Some(note) = note {
+        let hints = match arguments.filter(|_| !failed) {
+            Some(arguments) => desk.hints.for_call(arguments, desk.ground(), desk.shop.objection()).await,
+            None => None,
+        };
+        for note in hints.into_iter().chain(note) {
             finished.content.append(&format!("\n\n{note}"));
         }
-        (finished, abort)
+        finished
     }
+}
+
+/// The argument a person would want to see, on one line.
+fn about(arguments: Option<&Object>) -> String {
+    let told = MAIN_ARGUMENTS.iter().find_map(|name| arguments?.get(*name)?.as_str());
+    clip(told.unwrap_or_default().lines().next().unwrap_or_default().trim(), ABOUT)
 }
 
 /// Waits for the work, its limit, or an interrupt with its grace. Work that does not end is cut off.
 async fn wait(
-    mut task: JoinHandle<Result<Output, ToolError>>,
+    mut task: AbortOnDropHandle<Result<Output, ToolError>>,
     limit: Option<Duration>,
     own: &Stop,
     stop: &Stop,
@@ -216,6 +230,30 @@ async fn wait(
 }
 
 impl End {
+    /// The end as a result, and the reason to end the turn when there is one.
+    fn told(self, tool: &str) -> (Status, Disposition, Content, Option<String>) {
+        let told = |value: Value| Content::Text(value.to_string());
+        match self {
+            Self::Gave(Ok(output)) => (Status::Done, Disposition::Complete, output.into_content(), None),
+            Self::Gave(Err(ToolError::Tell(value))) => (Status::Failed, Disposition::Complete, told(value), None),
+            Self::Gave(Err(ToolError::Abort(reason))) => {
+                (Status::Failed, Disposition::Complete, told(json!({ "error": reason })), Some(reason))
+            }
+            Self::Panicked(reason) => {
+                let error = sanitise::error(&format!("Tool execution failed: {reason}"));
+                (Status::Failed, Disposition::Unknown, told(json!({ "error": error })), None)
+            }
+            Self::TimedOut(limit) => {
+                let error = format!("{tool} was stopped: it did not end within {} s", limit.as_secs());
+                (Status::TimedOut, Disposition::Unknown, told(json!({ "error": error })), None)
+            }
+            Self::Cancelled => {
+                let error = format!("{tool} was interrupted; it may have done part of its work");
+                (Status::Cancelled, Disposition::Unknown, told(json!({"error": error, "status": "cancelled"})), None)
+            }
+        }
+    }
+
     fn of(joined: Result<Result<Output, ToolError>, tokio::task::JoinError>) -> Self {
         match joined {
             Ok(gave) => Self::Gave(gave),

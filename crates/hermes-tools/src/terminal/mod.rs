@@ -1,26 +1,63 @@
 //! Commands in a shell that remembers.
+//!
+//! A [`Backend`] is a place where commands run; [`Local`] is this machine. A conversation has one [`Terminal`]; what its
+//! commands change (directory, exports, functions, aliases) the next one finds.
+
+mod backend;
+mod background;
+mod capture;
+pub mod family;
+mod guidance;
+mod local;
+mod meaning;
+pub(crate) mod pty;
+pub mod sandbox;
+mod script;
+mod settings;
+mod state;
+pub mod surroundings;
+mod tool;
+mod watch;
+
+pub use backend::{Backend, Capture, Ended, Executed, Memory, Request, Stdin, Unable};
+pub use local::{Local, Reporting};
+pub use settings::TerminalSettings;
+pub(crate) use tool::TerminalTool;
 
 use crate::settings::Settings;
-use serde::Deserialize;
-
-/// `terminal.*`.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(default)]
-pub struct TerminalSettings {
-    pub timeout: u64,
-}
-
-impl Default for TerminalSettings {
-    fn default() -> Self {
-        Self { timeout: 180 }
-    }
-}
+use std::collections::BTreeMap;
 
 /// The shell of one conversation.
-pub struct Terminal {}
+pub struct Terminal {
+    local: Local,
+    backend: String,
+}
 
 impl Terminal {
-    pub fn new(_settings: &Settings) -> Self {
-        Self {}
+    pub fn new(settings: &Settings) -> Self {
+        Self { local: Local::new(settings), backend: settings.terminal.backend.clone() }
+    }
+
+    /// With variables that belong to this conversation alone.
+    #[must_use]
+    pub fn with(mut self, variables: BTreeMap<String, String>) -> Self {
+        self.local = self.local.with(variables);
+        self
+    }
+
+    /// Where commands of this conversation run. A backend that is not there is no reason to run them elsewhere: who
+    /// chose a container did so for its walls.
+    pub fn backend(&self) -> Result<&dyn Backend, Unable> {
+        match self.backend.as_str() {
+            "local" => Ok(&self.local),
+            other => Err(Unable::Disabled(format!(
+                "terminal.backend is {other:?}, which this program does not have. Set it to local to run commands on this machine"
+            ))),
+        }
+    }
+
+    /// Ends everything that commands of this conversation left running.
+    pub async fn close(&self) {
+        self.local.close().await;
     }
 }

@@ -3,6 +3,7 @@
 
 mod decisions;
 mod laws;
+mod still;
 
 use hermes_tools::gate::{Class, Judgement, Place, judge};
 

@@ -9,6 +9,17 @@
 
 mod checkpoint;
 mod dispatch;
+mod family;
+mod files_patch;
+mod files_read;
+mod files_write;
+mod gate;
+mod registry;
+mod results;
 mod search;
 #[allow(dead_code, reason = "the stage offers more than every story uses")]
 mod stage;
+#[allow(dead_code, reason = "the stage offers more than every story uses")]
+mod stage;
+mod toolsets;
+mod traitor;

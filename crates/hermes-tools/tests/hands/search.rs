@@ -174,6 +174,15 @@ async fn secrets_are_left_out_whether_they_match_or_not() {
 }
 
 #[tokio::test]
+async fn keys_in_lines_are_covered() {
+    let stage = Stage::new();
+    stage.write("a.py", "key = 'sk-abcdefghijklmnopqrstuvwxyz123456'\n");
+    let found = stage.call(TOOL, json!({"pattern": "^key"})).await;
+    let line = found["matches"][0]["content"].as_str().unwrap();
+    assert!(line.starts_with("key = '«redacted:sk-") && !line.contains("mnop"), "{line}");
+}
+
+#[tokio::test]
 async fn a_pattern_that_cannot_be_read_is_explained() {
     let stage = Stage::new();
     let error = stage.call(TOOL, json!({"pattern": "main(ä"})).await;

@@ -7,6 +7,7 @@ use super::secrets::Secrets;
 use super::walk::{Ground, Trouble, walk};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkContextKind, SinkMatch};
+use hermes_core::redact;
 use rustix::fs::OFlags;
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -281,10 +282,10 @@ impl Sink for Reader {
     }
 }
 
-/// A line as it is shown: without its end, and cut.
+/// A line as it is shown: without its end, secrets covered before it is cut.
 fn shown(bytes: &[u8]) -> String {
     let bytes = bytes.get(..LINE_BYTES).unwrap_or(bytes);
     let text = String::from_utf8_lossy(bytes);
     let text = text.trim_end_matches(['\n', '\r']);
-    text.chars().take(LINE_CHARS).collect()
+    redact::file(text).chars().take(LINE_CHARS).collect()
 }

@@ -143,3 +143,8 @@ pub(super) fn permissions_of_vital(act: &Act<'_>) -> bool {
         && (act.short('R') || act.long("--recursive"))
         && act.operands().into_iter().skip(1).any(|path| act.is_vital(path) && !act.place.is_home(path, act.cwd))
 }
+
+/// A link is a second name: what is written to it later lands in the file.
+pub(super) fn links_to_sensitive(act: &Act<'_>) -> bool {
+    act.is(&["ln", "link"]) && act.operands().into_iter().any(|path| act.place.is_sensitive(path, act.cwd))
+}

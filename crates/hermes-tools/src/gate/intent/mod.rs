@@ -48,6 +48,7 @@ pub(super) enum Seen {
     Document,
     MadeExecutable,
     Loading,
+    KeysLeave,
 }
 
 #[derive(Clone, Copy)]
@@ -121,6 +122,8 @@ pub static INTENTS: &[Intent] = &[
     // Files that steer the machine, the account or the agent.
     dangerous("overwrite system config", Write(Place::is_system)),
     dangerous("overwrite sensitive file", Write(Place::is_sensitive)),
+    dangerous("overwrite sensitive file", Does(files::links_to_sensitive)),
+    dangerous("change the settings of hermes", Does(processes::changes_hermes)),
     dangerous("overwrite project env/config", Write(|_, path, _| Place::is_project_secret(path))),
     dangerous("change scheduled jobs", Does(processes::changes_crontab)),
     dangerous("world/other-writable permissions", Does(files::opens_permissions)),
@@ -154,6 +157,7 @@ pub static INTENTS: &[Intent] = &[
     dangerous("change what a program loads", Does(programs::changes_loading)),
     dangerous("change what a program loads", Walk(Seen::Loading)),
     dangerous("change accounts, firewall or kernel", Does(programs::changes_machine)),
+    dangerous("send keys to another machine", Walk(Seen::KeysLeave)),
     dangerous("delete remote resources", Does(programs::deletes_remotely)),
     dangerous("container with the root of the machine", Does(programs::gives_root_to_container)),
     // Windows.

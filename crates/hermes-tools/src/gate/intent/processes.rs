@@ -158,3 +158,26 @@ pub(super) fn sudo_stdin(act: &Act<'_>) -> bool {
 pub(super) fn sudo_flags(act: &Act<'_>) -> bool {
     sudo_has(act, &['A', 's', 'a'], &["--askpass", "--shell"])
 }
+
+/// Its policy, its keys, what it loads; or a second one that asks nobody.
+pub(super) fn changes_hermes(act: &Act<'_>) -> bool {
+    const CHANGES: [(&str, &[&str]); 9] = [
+        ("config", &["set", "unset", "edit", "migrate"]),
+        ("auth", &["add", "remove", "login", "logout", "reset"]),
+        ("hooks", &["add", "remove", "approve", "enable", "disable", "revoke"]),
+        ("plugins", &["install", "enable", "disable", "remove"]),
+        ("mcp", &["add", "remove"]),
+        ("tools", &["enable", "disable"]),
+        ("profile", &["create", "delete", "use", "import", "rename"]),
+        ("cron", &["add", "create", "edit", "remove"]),
+        ("backup", &["restore"]),
+    ];
+    if act.name != "hermes" {
+        return false;
+    }
+    let changes = CHANGES.iter().any(|(part, verbs)| {
+        let mut words = act.texts().skip_while(|text| text != part).skip(1);
+        words.any(|word| verbs.contains(&word))
+    });
+    changes || act.has("--yolo") || act.has("--accept-hooks")
+}

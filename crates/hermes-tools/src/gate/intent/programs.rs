@@ -266,7 +266,7 @@ pub(super) fn changes_loading(act: &Act<'_>) -> bool {
 }
 
 /// Variables that make programs load or run something else.
-pub(in crate::gate) const LOADING: [&str; 10] = [
+pub(in crate::gate) const LOADING: [&str; 12] = [
     "LD_PRELOAD",
     "LD_AUDIT",
     "BASH_ENV",
@@ -277,6 +277,8 @@ pub(in crate::gate) const LOADING: [&str; 10] = [
     "PYTHONSTARTUP",
     "PERL5DB",
     "SHELLOPTS",
+    "HERMES_HOME",
+    "HERMES_YOLO_MODE",
 ];
 /// Variables whose value is a command.
 pub(in crate::gate) const COMMANDING: [&str; 14] = [

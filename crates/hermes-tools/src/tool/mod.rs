@@ -4,6 +4,9 @@
 //! judges exactly that and hands out a [`Permit`], without which [`Tool::call`] cannot be called. What a tool returns is
 //! for the model; only [`ToolError::Abort`] ends the turn.
 
+#[cfg(test)]
+mod fields;
+
 use crate::desk::Cx;
 use crate::effects::Effects;
 use crate::gate::{Permit, Refused};
@@ -202,13 +205,19 @@ pub(crate) trait AnyTool: Send + Sync {
     fn refused(&self, refused: &Refused) -> Value;
     fn adapt(&self, look: &mut Look, offered: &BTreeSet<String>);
     fn prepare(self: Arc<Self>, arguments: Object, cx: &Cx) -> Result<Prepared, ToolError>;
+    /// What the struct of arguments reads.
+    #[cfg(test)]
+    fn fields(&self) -> Option<BTreeSet<&'static str>>;
 }
+
+/// The call itself, still to be made.
+type Work = Box<dyn FnOnce(Permit, Cx) -> BoxFuture<'static, Result<Output, ToolError>> + Send>;
 
 /// A call that was read and is ready to run once it is permitted.
 pub(crate) struct Prepared {
     pub(crate) effects: Effects,
     pub(crate) limit: Option<Duration>,
-    pub(crate) run: Box<dyn FnOnce(Permit, Cx) -> BoxFuture<'static, Result<Output, ToolError>> + Send>,
+    pub(crate) run: Work,
 }
 
 impl<T: Tool> AnyTool for T {
@@ -230,5 +239,10 @@ impl<T: Tool> AnyTool for T {
             Box::pin(async move { self.call(args, permit, &cx).await })
         });
         Ok(Prepared { effects, limit, run })
+    }
+
+    #[cfg(test)]
+    fn fields(&self) -> Option<BTreeSet<&'static str>> {
+        fields::fields_of::<T::Args>()
     }
 }

@@ -1,0 +1,112 @@
+//! The hands, wired: what was set, who can be asked, and what children may see, turned into a workshop.
+
+use crate::app::App;
+use crate::approval::{self, Allowlist, Counsel};
+use crate::settings::Home;
+use hermes_core::ports::Listener;
+use hermes_core::stop::Stop;
+use hermes_model::auxiliary::Auxiliary;
+use hermes_model::provider::table::PROVIDERS;
+use hermes_model::resolve::Ask;
+use hermes_tools::builtin;
+use hermes_tools::desk::{Desk, Ports, Workshop};
+use hermes_tools::face::Adviser;
+use hermes_tools::gate::Yolo;
+use hermes_tools::registry::Registry;
+use hermes_tools::settings::{Settings, Surroundings};
+use hermes_types::SessionId;
+use serde_json::{Map, Value};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// The parts of `config.yaml` that steer tools.
+const SECTIONS: [&str; 14] = [
+    "agent",
+    "approvals",
+    "checkpoints",
+    "code_execution",
+    "command_allowlist",
+    "file_read_max_chars",
+    "memory",
+    "platform_toolsets",
+    "privacy",
+    "security",
+    "terminal",
+    "tool_loop_guardrails",
+    "tool_output",
+    "toolsets",
+];
+
+/// Everything that is needed to let a model, or a person, call tools.
+pub struct Hands {
+    pub registry: Arc<Registry>,
+    pub shop: Arc<Workshop>,
+    /// What is odd about the settings of tools; told to the person, never fatal.
+    pub warnings: Vec<String>,
+}
+
+impl Hands {
+    /// `stop` also ends a question to the model that may be consulted about commands.
+    pub fn new(app: &App, listener: Arc<dyn Listener>, yolo: Yolo, stop: &Stop) -> Self {
+        let (mut settings, warnings) = Settings::read(&effective(app), surroundings(app));
+        settings.approvals.yolo = yolo;
+        let ports = Ports {
+            face: approval::face(),
+            adviser: adviser(app, stop),
+            lasting: Arc::new(Allowlist::new(app.home.clone())),
+            clock: app.clock.clone(),
+            listener,
+        };
+        let registry = Arc::new(builtin::registry(app.clock.clone(), &settings));
+        Self { registry, shop: Workshop::new(settings, ports), warnings }
+    }
+
+    pub fn desk(&self, session: SessionId) -> Arc<Desk> {
+        Desk::new(self.shop.clone(), session)
+    }
+
+    /// Ends everything that was started and is still running.
+    pub async fn close(&self) {
+        self.shop.processes.close().await;
+    }
+}
+
+/// What was set, with the defaults behind it.
+pub(crate) fn effective(app: &App) -> Value {
+    let found = SECTIONS.iter().filter_map(|name| Some(((*name).to_owned(), app.settings.get(name)?)));
+    Value::Object(found.collect::<Map<String, Value>>())
+}
+
+/// Where a model is configured, one may be consulted; without any, a person decides alone.
+fn adviser(app: &App, stop: &Stop) -> Option<Arc<dyn Adviser>> {
+    let main = app.knowledge.resolve(&Ask::default()).ok()?;
+    let parts = (app.knowledge.clone(), app.auth.clone(), app.transport.clone(), app.clock.clone());
+    let auxiliary = Arc::new(Auxiliary::new(parts.0, parts.1, parts.2, parts.3));
+    Some(Arc::new(Counsel::new(auxiliary, main, stop.clone())))
+}
+
+fn surroundings(app: &App) -> Surroundings {
+    let variables = app.environment.process().clone();
+    let home = variables.get("HOME").map_or_else(|| PathBuf::from("/"), PathBuf::from);
+    let temp = ["TMPDIR", "TMP", "TEMP"].iter().find_map(|name| variables.get(*name).map(PathBuf::from));
+    Surroundings {
+        home,
+        hermes_home: app.home.dir().to_owned(),
+        hermes_root: root(&app.home),
+        cwd: app.knowledge.cwd.clone(),
+        temp: temp.filter(|path| path.is_absolute()).unwrap_or_else(|| "/tmp".into()),
+        variables,
+        private_variables: private_variables(app),
+    }
+}
+
+fn root(home: &Home) -> PathBuf {
+    if home.profile().is_some() { home.root().dir().to_owned() } else { home.dir().to_owned() }
+}
+
+/// The keys and endpoints of providers, and everything the home's `.env` holds.
+fn private_variables(app: &App) -> BTreeSet<String> {
+    let of_providers = PROVIDERS.iter().flat_map(|row| row.key_env.iter().chain(row.base_env)).map(|name| (*name).to_owned());
+    of_providers.chain(app.environment.written().map(str::to_owned)).collect()
+}

@@ -1,0 +1,411 @@
+//! Commands on this machine. One fresh bash per command and no process besides; what a shell leaves to the next lies in
+//! a private directory that goes with the conversation.
+//!
+//! The first use runs a login bash once, so that commands find what the person's shell sets up. Every later bash starts
+//! with an empty environment and takes everything from the state: what was unset stays unset.
+
+use super::TerminalSettings;
+use super::backend::{Backend, Ended, Executed, Memory, Request, Stdin, Unable};
+use super::family::Family;
+use super::sandbox::Sandbox;
+use super::script::{Report, Script};
+use super::settings::expanded;
+use super::state::{StateFile, Testament, collect};
+use super::surroundings::variables;
+use super::watch::{Left, Watched, watched};
+use crate::gate::Permit;
+use crate::settings::{Settings, Surroundings};
+use crate::terminal::backend::Capture;
+use futures_util::future::BoxFuture;
+use hermes_core::stop::Stop;
+use rustix::fs::{Access, access};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tempfile::TempDir;
+use tokio::sync::OnceCell;
+
+/// The login shell that is asked once for its environment.
+const LOGIN_LIMIT: Duration = Duration::from_secs(30);
+/// Linux takes no single argument beyond 128 KiB.
+const LONGEST_ARGUMENT: usize = 120 * 1024;
+/// Where bash is when the path does not tell.
+const USUAL_PLACES: [&str; 3] = ["/bin", "/usr/bin", "/usr/local/bin"];
+const INTERRUPTED: &str = "[Command interrupted]";
+
+/// How a shell tells where it ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Reporting {
+    #[default]
+    File,
+    /// As backends do it that have nothing but the output.
+    Marker,
+}
+
+pub struct Local {
+    settings: TerminalSettings,
+    around: Surroundings,
+    /// Variables of this conversation.
+    own: BTreeMap<String, String>,
+    sandbox: Sandbox,
+    reporting: Reporting,
+    opened: OnceCell<Opened>,
+    state: Mutex<Option<Arc<StateFile>>>,
+    /// Commands that left somebody behind.
+    left: Mutex<Vec<Family>>,
+    calls: AtomicU64,
+}
+
+/// What the first use found out.
+struct Opened {
+    dir: TempDir,
+    bash: PathBuf,
+    /// Makes a session of its own, so that nothing asks for a password on the person's terminal behind our back. Only
+    /// where there is such a terminal.
+    setsid: Option<PathBuf>,
+    login: Login,
+    variables: BTreeMap<String, String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Login {
+    No,
+    /// Nothing but a login shell works here.
+    Always,
+}
+
+/// The files of one command.
+struct Files {
+    state: PathBuf,
+    cwd: PathBuf,
+    snapshot: PathBuf,
+    script: PathBuf,
+    marker: String,
+}
+
+/// Everything one bash is started with.
+struct Start<'a> {
+    text: &'a str,
+    cwd: &'a Path,
+    login: Login,
+    began: Option<Arc<StateFile>>,
+}
+
+impl Local {
+    pub fn new(settings: &Settings) -> Self {
+        Self::reporting(settings, Reporting::default())
+    }
+
+    pub fn reporting(settings: &Settings, reporting: Reporting) -> Self {
+        Self {
+            settings: settings.terminal.clone(),
+            around: settings.around.clone(),
+            own: BTreeMap::new(),
+            sandbox: Sandbox::new(settings.terminal.sandbox, &settings.around),
+            reporting,
+            opened: OnceCell::new(),
+            state: Mutex::default(),
+            left: Mutex::default(),
+            calls: AtomicU64::new(0),
+        }
+    }
+
+    #[must_use]
+    pub(super) fn with(mut self, variables: BTreeMap<String, String>) -> Self {
+        self.own = variables;
+        self
+    }
+
+    async fn run(&self, permit: &Permit, request: Request) -> Result<Executed, Unable> {
+        let Some(command) = permit.command() else {
+            return Err(Unable::Disabled("the permit is for no command".to_owned()));
+        };
+        if command.text.contains('\0') {
+            return Err(Unable::Disabled("bash cannot read a command with a NUL character in it".to_owned()));
+        }
+        let opened = self.opened.get_or_try_init(|| self.open()).await?;
+        let timeout = request.timeout;
+        let start = Start { text: &command.text, cwd: &command.cwd, login: opened.login, began: self.state() };
+        let (watched, testament) = self.bash(opened, start, request).await?;
+        let (output, exit_code) = match watched.ended {
+            Ended::Exited => (watched.output, watched.exit_code),
+            Ended::TimedOut => (with_note(watched.output, &timed_out(timeout)), 124),
+            Ended::Interrupted => (with_note(watched.output, INTERRUPTED), 130),
+        };
+        let (cwd, state) = self.keep(testament);
+        Ok(Executed { output, exit_code, ended: watched.ended, cwd, state })
+    }
+
+    /// Starts one bash and stays with it to its end.
+    async fn bash(&self, opened: &Opened, start: Start<'_>, request: Request) -> Result<(Text, Testament), Unable> {
+        let files = self.files(opened);
+        let began = start.began.filter(|state| state.path().exists());
+        let snapshot = match self.reporting {
+            Reporting::File => began.as_ref().map(|state| state.path()),
+            Reporting::Marker => Some(files.snapshot.as_path()).filter(|snapshot| snapshot.exists()),
+        };
+        let (report, marker) = match self.reporting {
+            Reporting::File => (Report::File { cwd: &files.cwd }, None),
+            Reporting::Marker => {
+                (Report::Marker { marker: &files.marker, snapshot: &files.snapshot }, Some(files.marker.as_str()))
+            }
+        };
+        let script = Script {
+            command: start.text,
+            cwd: start.cwd,
+            snapshot,
+            state: &files.state,
+            report,
+            mark: Family::VARIABLE,
+        };
+        let prefix = self.sandbox.prefix().await.map_err(|error| unable(&error))?;
+        let (mut command, mark) = opened.command(&prefix, start.login, snapshot.is_some());
+        let argument = carried(script.text(), &files.script).map_err(|error| unable(&error))?;
+        command.arg("-c").arg(argument).arg("bash");
+        command.stdin(if request.stdin == Stdin::Empty { Stdio::null() } else { Stdio::piped() });
+        let child = self.sandbox.launch(command, start.cwd).await.map_err(|error| unable(&error))?;
+        let family = Family::of(child.id().unwrap_or_default(), mark);
+        let Watched { output, exit_code, ended, left } = watched(child, &family, request).await;
+        if left == Left::Somebody && ended == Ended::Exited {
+            self.left.lock().unwrap_or_else(PoisonError::into_inner).push(family);
+        }
+        let (output, told) = output.finish(marker);
+        let testament = match self.reporting {
+            Reporting::Marker => told.map_or(Testament::None, |cwd| Testament::Unchanged { cwd }),
+            Reporting::File => tokio::task::spawn_blocking(move || {
+                let _ = fs::remove_file(&files.script);
+                collect(files.state, &files.cwd, began.as_deref())
+            })
+            .await
+            .unwrap_or(Testament::None),
+        };
+        Ok((Text { output, exit_code, ended }, testament))
+    }
+
+    /// Finds bash, makes the private directory and asks a login shell for its environment.
+    async fn open(&self) -> Result<Opened, Unable> {
+        let mut variables = variables(&self.around, &self.settings);
+        variables.extend(self.own.clone());
+        let bash = find("bash", &variables).ok_or_else(|| {
+            Unable::Disabled("bash was not found in PATH; commands need it. Install bash and try again".to_owned())
+        })?;
+        let private = fs::Permissions::from_mode(0o700);
+        let dir = tempfile::Builder::new().prefix("hermes-shell-").permissions(private).tempdir_in(&self.around.temp);
+        let dir = dir.map_err(|error| {
+            let temp = self.around.temp.display();
+            Unable::Disabled(format!("the shell needs a private directory in {temp}: {error}. Free it or set TMPDIR"))
+        })?;
+        let watched = fs::File::open("/dev/tty").is_ok();
+        let setsid = if watched { find("setsid", &variables) } else { None };
+        let mut opened = Opened { dir, bash, setsid, login: Login::No, variables };
+        let first = first_steps(&self.settings, &self.around);
+        if self.first(&opened, &first, Login::Always).await {
+            return Ok(opened);
+        }
+        tracing::warn!("the login shell did not tell its environment; commands start without what it sets up");
+        if !self.first(&opened, "true", Login::No).await {
+            opened.login = Login::Always;
+        }
+        Ok(opened)
+    }
+
+    /// Lets a shell run this and keeps what it leaves. Whether it left something.
+    async fn first(&self, opened: &Opened, text: &str, login: Login) -> bool {
+        let request =
+            Request { timeout: LOGIN_LIMIT, stdin: Stdin::Empty, capture: Capture::Within(2_000), stop: Stop::new() };
+        let start = Start { text, cwd: Path::new("/"), login, began: None };
+        match self.bash(opened, start, request).await {
+            Ok((_, Testament::Changed { state, .. })) => {
+                *self.state.lock().unwrap_or_else(PoisonError::into_inner) = Some(state);
+                true
+            }
+            Ok((_, Testament::Unchanged { .. })) => true,
+            Ok((_, Testament::None)) => false,
+            Err(error) => {
+                tracing::warn!(%error, "the first shell");
+                false
+            }
+        }
+    }
+
+    fn keep(&self, testament: Testament) -> (Option<PathBuf>, Memory) {
+        if !self.settings.persistent_shell {
+            return (None, Memory::Unchanged);
+        }
+        match (testament, self.reporting) {
+            (Testament::None, _) => (None, Memory::Lost),
+            (Testament::Unchanged { cwd }, Reporting::File) => (Some(cwd), Memory::Unchanged),
+            (Testament::Unchanged { cwd }, Reporting::Marker) => (Some(cwd), Memory::Kept),
+            (Testament::Changed { cwd, state }, _) => {
+                *self.state.lock().unwrap_or_else(PoisonError::into_inner) = Some(state);
+                (Some(cwd), Memory::Kept)
+            }
+        }
+    }
+
+    fn state(&self) -> Option<Arc<StateFile>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn files(&self, opened: &Opened) -> Files {
+        let call = self.calls.fetch_add(1, Ordering::Relaxed);
+        let file = |kind: &str| opened.dir.path().join(format!("{call}.{kind}"));
+        Files {
+            state: file("state"),
+            cwd: file("cwd"),
+            script: file("script"),
+            snapshot: opened.dir.path().join("snapshot"),
+            marker: format!("__HERMES_CWD_{:012x}__", rand::random::<u64>() >> 16),
+        }
+    }
+
+    /// Ends everything that commands left running.
+    pub async fn close(&self) {
+        let left = std::mem::take(&mut *self.left.lock().unwrap_or_else(PoisonError::into_inner));
+        for family in left {
+            family.end(Duration::from_secs_f64(self.settings.daemon_term_grace_seconds.clamp(0.0, 60.0))).await;
+        }
+    }
+}
+
+/// A command that has ended, with its output as text.
+struct Text {
+    output: String,
+    exit_code: i32,
+    ended: Ended,
+}
+
+impl Opened {
+    /// A bash with everything but its script, and the mark of the family it will found.
+    fn command(&self, prefix: &[OsString], login: Login, has_state: bool) -> (Command, String) {
+        let words = self.setsid.iter().map(|setsid| setsid.as_os_str());
+        let mut words = words.chain(prefix.iter().map(OsString::as_os_str)).chain([self.bash.as_os_str()]);
+        let mut command = Command::new(words.next().unwrap_or(self.bash.as_os_str()));
+        command.args(words);
+        if self.setsid.is_none() {
+            command.process_group(0);
+        }
+        if login == Login::Always {
+            command.arg("-l");
+        }
+        // Names that bash cannot hold as variables pass through it to its children, but are in no state.
+        let foreign = |name: &str| !is_identifier(name) && !name.starts_with("BASH_FUNC_");
+        let given =
+            self.variables.iter().filter(|(name, _)| !has_state || foreign(name) || name.as_str() == Family::VARIABLE);
+        let mut given = given.map(|(name, value)| (name.clone(), value.clone())).collect();
+        let mark = Family::mark(&mut given);
+        command.env_clear().envs(given);
+        command.current_dir("/").stdout(Stdio::piped()).stderr(Stdio::null());
+        (command, mark)
+    }
+}
+
+impl Backend for Local {
+    fn execute<'a>(&'a self, permit: &'a Permit, request: Request) -> BoxFuture<'a, Result<Executed, Unable>> {
+        Box::pin(self.run(permit, request))
+    }
+
+    fn usable(&self, cwd: &Path) -> PathBuf {
+        let enterable = |path: &Path| path.is_dir() && access(path, Access::EXEC_OK).is_ok();
+        let above = cwd.ancestors().find(|path| path.is_absolute() && enterable(path));
+        match above {
+            // The root is above everything; nobody meant it who named something else.
+            Some(root) if root.parent().is_none() && cwd != root => self.around.temp.clone(),
+            Some(path) => path.to_owned(),
+            None => self.around.temp.clone(),
+        }
+    }
+}
+
+/// What the login shell does beyond its own start: the person's files, and a path that loses nothing it had.
+fn first_steps(settings: &TerminalSettings, around: &Surroundings) -> String {
+    let files: Vec<PathBuf> = if !settings.shell_init_files.is_empty() {
+        settings.shell_init_files.iter().map(|file| around.home.join(expanded(file, around))).collect()
+    } else if settings.auto_source_bashrc {
+        // The login shell has read the first of these that is there.
+        let profiles = [".bash_profile", ".bash_login", ".profile"].map(|name| around.home.join(name));
+        let read = profiles.iter().find(|file| file.exists()).cloned();
+        let wanted = [".profile", ".bash_profile", ".bashrc"].map(|name| around.home.join(name));
+        wanted.into_iter().filter(|file| Some(file) != read.as_ref()).collect()
+    } else {
+        Vec::new()
+    };
+    let mut text = String::new();
+    for file in files {
+        let word = super::script::quoted(file.as_os_str().as_encoded_bytes());
+        let word = String::from_utf8_lossy(&word);
+        text.push_str(&format!("[[ -r {word} ]] && source {word}\n"));
+    }
+    let path = around.variables.get("PATH").map(String::as_str).unwrap_or_default();
+    let path = super::script::quoted(path.as_bytes());
+    text.push_str(&FIRST_STEPS.replace("GIVEN", &String::from_utf8_lossy(&path)));
+    text
+}
+
+/// Helpers of completions are many and of no use to commands. Entries of the path that a profile forgot come first: the
+/// person put them there for the shell they started us from.
+const FIRST_STEPS: &str = "set +eu
+__hermes_missing=
+IFS=: read -r -d '' -a __hermes_given <<<GIVEN:
+for __hermes_entry in \"${__hermes_given[@]}\"; do
+  __hermes_entry=${__hermes_entry%$'\\n'}
+  case :$PATH:$__hermes_missing in *:\"$__hermes_entry\":*) ;; *) __hermes_missing+=$__hermes_entry: ;; esac
+done
+export PATH=$__hermes_missing$PATH
+unset -f -- $(compgen -A function -X '!_[!_]*')
+shopt -s expand_aliases
+";
+
+/// The script itself, or a word that reads it from a file when it is too long for an argument.
+fn carried(script: OsString, file: &Path) -> io::Result<OsString> {
+    use std::os::unix::ffi::{OsStrExt, OsStringExt};
+    if script.len() <= LONGEST_ARGUMENT {
+        return Ok(script);
+    }
+    fs::write(file, script.as_bytes())?;
+    let mut short = b"\\builtin source ".to_vec();
+    short.extend(super::script::quoted(file.as_os_str().as_bytes()));
+    Ok(OsString::from_vec(short))
+}
+
+fn find(program: &str, variables: &BTreeMap<String, String>) -> Option<PathBuf> {
+    let path = variables.get("PATH").map(String::as_str).unwrap_or_default();
+    let listed = std::env::split_paths(path).filter(|folder| folder.is_absolute());
+    let places = listed.chain(USUAL_PLACES.iter().map(PathBuf::from));
+    places.map(|folder| folder.join(program)).find(|file| file.is_file() && access(file, Access::EXEC_OK).is_ok())
+}
+
+fn is_identifier(name: &str) -> bool {
+    let fits = |character: char| character == '_' || character.is_ascii_alphanumeric();
+    name.chars().all(fits) && !name.starts_with(|first: char| first.is_ascii_digit()) && !name.is_empty()
+}
+
+/// A machine without free processes or memory recovers; everything else stays as it is.
+fn unable(error: &io::Error) -> Unable {
+    match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::OutOfMemory | io::ErrorKind::ResourceBusy => {
+            Unable::Busy(error.to_string())
+        }
+        _ => Unable::Disabled(format!("the command could not be started: {error}")),
+    }
+}
+
+fn timed_out(limit: Duration) -> String {
+    format!("[Command timed out after {}s]", limit.as_secs())
+}
+
+fn with_note(mut output: String, note: &str) -> String {
+    if !output.is_empty() && !output.ends_with('\n') {
+        output.push('\n');
+    }
+    output.push_str(note);
+    output
+}

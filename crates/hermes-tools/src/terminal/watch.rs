@@ -1,0 +1,122 @@
+//! From a started command to its end: its input is fed, its output is taken while it comes, and it is ended, with its
+//! family, when its time is over or somebody stops it.
+
+use super::backend::{Ended, Request, Stdin};
+use super::capture::Captured;
+use super::family::Family;
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::process::{Child, ChildStdin, ChildStdout};
+use tokio::time::{Instant, sleep, timeout};
+
+/// Between the request to end and the order to.
+const GRACE: Duration = Duration::from_secs(1);
+/// A child that was killed is waited for this long.
+const REAP: Duration = Duration::from_secs(2);
+/// The shell is gone but somebody holds its output: silence for this long is the end.
+const IDLE: Duration = Duration::from_millis(300);
+/// And this is the end even if they go on talking.
+const LINGER: Duration = Duration::from_secs(2);
+const CHUNK: usize = 64 * 1024;
+
+/// A command that has ended.
+pub(super) struct Watched {
+    pub(super) output: Captured,
+    pub(super) exit_code: i32,
+    pub(super) ended: Ended,
+    pub(super) left: Left,
+}
+
+/// Who is still there after a command has ended by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Left {
+    Nobody,
+    /// Somebody holds its output.
+    Somebody,
+}
+
+/// Ends the family if the future that watches it is dropped: then nobody is left to wait.
+struct Leash<'a>(Option<&'a Family>);
+
+impl Drop for Leash<'_> {
+    fn drop(&mut self) {
+        if let Some(family) = self.0.take() {
+            family.kill();
+        }
+    }
+}
+
+pub(super) async fn watched(mut child: Child, family: &Family, request: Request) -> Watched {
+    let mut leash = Leash(Some(family));
+    let feed = feed(child.stdin.take(), request.stdin);
+    tokio::pin!(feed);
+    let deadline = sleep(request.timeout);
+    tokio::pin!(deadline);
+    let mut source = Source { pipe: child.stdout.take(), buffer: vec![0; CHUNK] };
+    let mut output = Captured::new(request.capture);
+    let mut feeding = true;
+    let (mut status, ended) = loop {
+        tokio::select! {
+            () = source.read(&mut output), if source.pipe.is_some() => {}
+            () = &mut feed, if feeding => feeding = false,
+            status = child.wait() => break (status.ok(), Ended::Exited),
+            () = &mut deadline => break (None, Ended::TimedOut),
+            () = request.stop.wait() => break (None, Ended::Interrupted),
+        }
+    };
+    let linger = match ended {
+        Ended::Exited => LINGER,
+        Ended::TimedOut | Ended::Interrupted => {
+            let (_, waited) = tokio::join!(family.end(GRACE), timeout(GRACE + REAP, child.wait()));
+            status = waited.ok().and_then(Result::ok);
+            IDLE
+        }
+    };
+    leash.0 = None;
+    let left = source.drain(&mut output, linger).await;
+    Watched { output, exit_code: exit_code(status), ended, left }
+}
+
+async fn feed(pipe: Option<ChildStdin>, stdin: Stdin) {
+    if let (Some(mut pipe), Stdin::Text(bytes)) = (pipe, stdin) {
+        // A command that does not read its input to the end has a reason.
+        let _ = pipe.write_all(&bytes).await;
+        let _ = pipe.shutdown().await;
+    }
+}
+
+struct Source {
+    pipe: Option<ChildStdout>,
+    buffer: Vec<u8>,
+}
+
+impl Source {
+    /// Takes what has come. At its end the pipe is gone.
+    async fn read(&mut self, output: &mut Captured) {
+        let Some(pipe) = &mut self.pipe else { return };
+        match pipe.read(&mut self.buffer).await {
+            Ok(0) | Err(_) => self.pipe = None,
+            Ok(read) => output.take(self.buffer.get(..read).unwrap_or_default()),
+        }
+    }
+
+    /// What was still on its way, without waiting for those who hold the pipe and say nothing.
+    async fn drain(&mut self, output: &mut Captured, linger: Duration) -> Left {
+        let end = Instant::now() + linger;
+        while self.pipe.is_some() {
+            let patience = IDLE.min(end.saturating_duration_since(Instant::now()));
+            if patience.is_zero() || timeout(patience, self.read(output)).await.is_err() {
+                return Left::Somebody;
+            }
+        }
+        Left::Nobody
+    }
+}
+
+/// As a shell counts: a signal is 128 and its number.
+fn exit_code(status: Option<ExitStatus>) -> i32 {
+    let signal = |status: ExitStatus| status.signal().map(|signal| 128 + signal);
+    status.and_then(|status| status.code().or_else(|| signal(status))).unwrap_or(-1)
+}
