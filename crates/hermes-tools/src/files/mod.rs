@@ -24,7 +24,6 @@ mod write;
 
 pub use history::History;
 pub(crate) use patch::PatchTool;
-pub(crate) use place::may_read;
 pub(crate) use read::ReadFile;
 pub use settings::FileSettings;
 pub use traffic::Traffic;

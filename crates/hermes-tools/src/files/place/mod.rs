@@ -207,11 +207,6 @@ impl Rules {
     }
 }
 
-/// Whether a tool may show what is in a file. For walks: make the [`Rules`] once where many paths are asked about.
-pub(crate) fn may_read(path: &Path, around: &Surroundings) -> Result<(), Why> {
-    Rules::of(around).may_read(&Place::of(path))
-}
-
 /// The home of a sandbox looks like the home of Hermes, and nothing written there reaches it.
 fn mirror_warning(path: &Path) -> Option<String> {
     let names: Vec<_> = path.iter().collect();
