@@ -17,8 +17,21 @@ const WITH_OPTION: [(&str, &[&str]); 5] = [
 ];
 /// What git does to files that are not committed.
 const GIT: [&str; 15] = [
-    "reset", "clean", "checkout", "restore", "switch", "stash", "rm", "mv", "apply", "am", "merge", "pull", "rebase",
-    "revert", "cherry-pick",
+    "reset",
+    "clean",
+    "checkout",
+    "restore",
+    "switch",
+    "stash",
+    "rm",
+    "mv",
+    "apply",
+    "am",
+    "merge",
+    "pull",
+    "rebase",
+    "revert",
+    "cherry-pick",
 ];
 /// Options of git before its command that take a word.
 const GIT_VALUES: [&str; 4] = ["-C", "-c", "--git-dir", "--work-tree"];
@@ -41,7 +54,7 @@ fn destroys(text: &str) -> bool {
         return git_command(&words).is_some_and(|command| GIT.contains(&command));
     }
     let has = |option: &&str| words.iter().any(|word| word.starts_with(*option));
-    PROGRAMS.contains(&name) || WITH_OPTION.iter().any(|(program, options)| *program == name && options.iter().any(|option| has(&option)))
+    PROGRAMS.contains(&name) || WITH_OPTION.iter().any(|(program, options)| *program == name && options.iter().any(has))
 }
 
 fn git_command<'w>(words: &[&'w str]) -> Option<&'w str> {

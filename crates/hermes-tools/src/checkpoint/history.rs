@@ -87,7 +87,8 @@ impl Store {
         }
         let count = format!("--max-count={most}");
         let format = "--format=%x1e%H%x1f%ct%x1f%s%x1f";
-        let args = ["log", "--first-parent", &count, format, "--shortstat", "--no-ext-diff", "--no-textconv", &reference];
+        let args =
+            ["log", "--first-parent", &count, format, "--shortstat", "--no-ext-diff", "--no-textconv", &reference];
         let printed = self.git.run(Bench::default(), &args, Vec::new()).await?;
         let text = String::from_utf8_lossy(&printed);
         Ok(text.split('\u{1e}').skip(1).enumerate().filter_map(|(place, record)| read(place + 1, record)).collect())
@@ -120,7 +121,8 @@ impl Store {
     pub(super) async fn changes(&self, since: Checkpoint, staged: &Staged) -> Result<Changes, CheckpointFault> {
         let plain = ["--no-ext-diff", "--no-textconv", "--no-color", "-M", since.hash.as_str(), staged.tree.as_str()];
         let with = |first: [&'static str; 2]| first.into_iter().chain(plain).collect::<Vec<_>>();
-        let summary = self.git.run_up_to(MOST_DIFF, Bench::default(), &with(["diff", "--stat=100"]), Vec::new()).await?;
+        let summary =
+            self.git.run_up_to(MOST_DIFF, Bench::default(), &with(["diff", "--stat=100"]), Vec::new()).await?;
         let diff = self.git.run_up_to(MOST_DIFF, Bench::default(), &with(["diff", "--patch"]), Vec::new()).await?;
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         Ok(Changes { summary: text(&summary.bytes), diff: text(&diff.bytes), cut: diff.cut || summary.cut, since })
@@ -202,7 +204,8 @@ impl Store {
     ) -> Result<PathBuf, CheckpointFault> {
         let below = below(project, dir, file)?;
         let given = below.to_str().map(str::to_owned);
-        let listed = self.git.run(Bench::default(), &["ls-tree", "-r", "-z", "--name-only", &to.hash], Vec::new()).await?;
+        let listed =
+            self.git.run(Bench::default(), &["ls-tree", "-r", "-z", "--name-only", &to.hash], Vec::new()).await?;
         let there = parts(&listed).any(|name| Path::new(OsStr::from_bytes(name)).starts_with(&below));
         if there {
             return Ok(below);
@@ -216,7 +219,13 @@ fn read(number: usize, record: &str) -> Option<Checkpoint> {
     let mut fields = record.split('\u{1f}');
     let (hash, time, reason, rest) = (fields.next()?, fields.next()?, fields.next()?, fields.next()?);
     let taken = Timestamp::from_second(time.parse().ok()?).ok()?;
-    Some(Checkpoint { number, hash: hash.to_owned(), taken, reason: reason.to_owned(), changes: rest.trim().to_owned() })
+    Some(Checkpoint {
+        number,
+        hash: hash.to_owned(),
+        taken,
+        reason: reason.to_owned(),
+        changes: rest.trim().to_owned(),
+    })
 }
 
 struct Changed {

@@ -122,8 +122,8 @@ impl Checkpoints {
     /// How the project differs from a snapshot now.
     pub async fn diff(&self, dir: &Path, which: &Which) -> Result<Changes, CheckpointFault> {
         let project = Project::around(dir, &self.home)?;
-        let since = self.store.find(&project, which, self.settings.max_snapshots).await?;
         let turn = self.store.turn(&project).await?;
+        let since = self.store.find(&project, which, self.settings.max_snapshots).await?;
         let staged = self.store.stage(&project, &turn).await?;
         self.store.changes(since, &staged).await
     }
@@ -132,12 +132,13 @@ impl Checkpoints {
     /// not possible nothing is changed.
     pub async fn restore(&self, dir: &Path, which: &Which, file: Option<&Path>) -> Result<Restored, CheckpointFault> {
         let project = Project::around(dir, &self.home)?;
+        // From here on nobody shortens the history or clears up.
+        let turn = self.store.turn(&project).await?;
         let to = self.store.find(&project, which, self.settings.max_snapshots).await?;
         let only = match file {
             Some(file) => Some(self.store.wanted(&project, dir, file, &to).await?),
             None => None,
         };
-        let turn = self.store.turn(&project).await?;
         let staged = self.store.stage(&project, &turn).await?;
         let short: String = to.hash.chars().take(8).collect();
         let before = self.store.commit(&project, &staged, &format!("before going back to {short}")).await?;

@@ -51,9 +51,9 @@ const SKIPPED_DIRECTORIES: [&str; 31] = [
 /// Endings of files that no text edit changes, and of logs.
 const SKIPPED_ENDINGS: [&str; 49] = [
     "o", "a", "so", "dylib", "dll", "exe", "lib", "obj", "class", "jar", "war", "pyc", "pyo", "wasm", "bin", "png",
-    "jpg", "jpeg", "gif", "webp", "bmp", "ico", "tiff", "mp3", "mp4", "mov", "avi", "mkv", "wav", "flac", "ogg", "webm",
-    "pdf", "zip", "tar", "gz", "tgz", "bz2", "xz", "7z", "rar", "zst", "iso", "dmg", "sqlite", "sqlite3", "db", "log",
-    "swp",
+    "jpg", "jpeg", "gif", "webp", "bmp", "ico", "tiff", "mp3", "mp4", "mov", "avi", "mkv", "wav", "flac", "ogg",
+    "webm", "pdf", "zip", "tar", "gz", "tgz", "bz2", "xz", "7z", "rar", "zst", "iso", "dmg", "sqlite", "sqlite3", "db",
+    "log", "swp",
 ];
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -135,10 +135,9 @@ fn readable(path: &Path) -> bool {
 }
 
 fn skipped(name: &OsStr, directory: bool) -> bool {
-    let is = |known: &&str| name.eq_ignore_ascii_case(known);
     // A `.git` may be a file that points elsewhere.
     if directory || name.eq_ignore_ascii_case(".git") {
-        return SKIPPED_DIRECTORIES.iter().any(|known| is(&known));
+        return SKIPPED_DIRECTORIES.iter().any(|known| name.eq_ignore_ascii_case(known));
     }
     let ending = Path::new(name).extension();
     let secret = name.as_bytes().starts_with(b".env");

@@ -19,8 +19,6 @@ const STALE: Duration = Duration::from_secs(10);
 
 #[derive(Debug, thiserror::Error)]
 pub enum CheckpointFault {
-    #[error("checkpoints are off; set checkpoints.enabled to true in config.yaml or start with --checkpoints")]
-    Off,
     #[error(transparent)]
     NoProject(#[from] NoProject),
     #[error(transparent)]
@@ -174,7 +172,8 @@ impl Store {
 
     async fn head(&self, project: &Project) -> Result<Option<(String, String)>, CheckpointFault> {
         let format = "--format=%(objectname) %(tree)";
-        let found = self.git.line(Bench::default(), &["for-each-ref", format, &project.reference()], Vec::new()).await?;
+        let found =
+            self.git.line(Bench::default(), &["for-each-ref", format, &project.reference()], Vec::new()).await?;
         Ok(found.split_once(' ').map(|(commit, tree)| (commit.to_owned(), tree.to_owned())))
     }
 
@@ -197,7 +196,11 @@ impl Store {
             self.set(project, &commit, head).await?;
             Some(commit)
         };
-        fs::rename(&staged.index.0, &index).map_err(disk(&index))?;
+        match fs::rename(&staged.index.0, &index) {
+            // A project without files has no index.
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(disk(&index)(error)),
+            _ => {}
+        }
         self.touch(project)?;
         Ok(commit)
     }

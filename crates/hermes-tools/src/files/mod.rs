@@ -14,17 +14,16 @@ pub mod page;
 mod patch;
 pub(crate) mod place;
 mod read;
+pub mod search;
 mod settings;
 mod stamp;
 mod text;
 mod traffic;
-pub mod search;
 pub mod v4a;
 mod write;
 
 pub use history::History;
 pub(crate) use patch::PatchTool;
-pub(crate) use place::may_read;
 pub(crate) use read::ReadFile;
 pub use settings::FileSettings;
 pub use traffic::Traffic;

@@ -133,8 +133,7 @@ impl Local {
         }
         let opened = self.opened.get_or_try_init(|| self.open()).await?;
         let timeout = request.timeout;
-        let start =
-            Start { text: &command.text, cwd: &command.cwd, login: opened.login, began: self.state() };
+        let start = Start { text: &command.text, cwd: &command.cwd, login: opened.login, began: self.state() };
         let (watched, testament) = self.bash(opened, start, request).await?;
         let (output, exit_code) = match watched.ended {
             Ended::Exited => (watched.output, watched.exit_code),
@@ -146,12 +145,7 @@ impl Local {
     }
 
     /// Starts one bash and stays with it to its end.
-    async fn bash(
-        &self,
-        opened: &Opened,
-        start: Start<'_>,
-        request: Request,
-    ) -> Result<(Text, Testament), Unable> {
+    async fn bash(&self, opened: &Opened, start: Start<'_>, request: Request) -> Result<(Text, Testament), Unable> {
         let files = self.files(opened);
         let began = start.began.filter(|state| state.path().exists());
         let snapshot = match self.reporting {
@@ -304,9 +298,8 @@ impl Opened {
         }
         // Names that bash cannot hold as variables pass through it to its children, but are in no state.
         let foreign = |name: &str| !is_identifier(name) && !name.starts_with("BASH_FUNC_");
-        let given = self.variables.iter().filter(|(name, _)| {
-            !has_state || foreign(name) || name.as_str() == Family::VARIABLE
-        });
+        let given =
+            self.variables.iter().filter(|(name, _)| !has_state || foreign(name) || name.as_str() == Family::VARIABLE);
         let mut given = given.map(|(name, value)| (name.clone(), value.clone())).collect();
         let mark = Family::mark(&mut given);
         command.env_clear().envs(given);

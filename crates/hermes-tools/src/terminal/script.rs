@@ -112,8 +112,9 @@ const WHERE: &str = "\\builtin pwd -P || \\builtin printf '%s\\n' \"$PWD\";";
 /// A command with a trap of its own for EXIT replaces ours; then `exit` has to keep the state. Subshells keep nothing,
 /// and `exit` without a number means what it always means, in traps too.
 fn exit_that_keeps(keep: &[u8]) -> Vec<u8> {
-    let mut text = b"exit() { __hermes_code=$?; __hermes_flags=$-; if [[ $BASH_SUBSHELL == 0 ]]; then \\builtin unset -f exit; "
-        .to_vec();
+    let mut text =
+        b"exit() { __hermes_code=$?; __hermes_flags=$-; if [[ $BASH_SUBSHELL == 0 ]]; then \\builtin unset -f exit; "
+            .to_vec();
     text.extend(keep);
     text.extend(
         b"; fi; \\builtin set +e; __hermes_status() { \\builtin return \"$__hermes_code\"; }; __hermes_status; \

@@ -3,12 +3,12 @@
 //! What cannot work is refused before the gate is asked. The command that is judged and the directory it is judged for
 //! are the ones that run; only a directory that is gone is replaced, and that before the judgement.
 
+use super::TerminalSettings;
 use super::backend::{Capture, Ended, Executed, Request, Stdin, Unable};
 use super::guidance::Guidance;
 use super::meaning::meaning;
 use super::settings::expanded;
 use super::surroundings::{background_variables, session_variables, variables};
-use super::TerminalSettings;
 use crate::desk::Cx;
 use crate::effects::{Company, Effects};
 use crate::gate::{Approval, Permit, Place, Refused, is_still};
@@ -156,16 +156,8 @@ impl TerminalTool {
         let mut seen = variables(&settings.around, &settings.terminal);
         seen.extend(session_variables(&cx.desk.session));
         seen.extend(background_variables());
-        let start = Start {
-            permit,
-            session: cx.desk.session.clone(),
-            variables: seen,
-            cwd: command.cwd,
-            face,
-            tell,
-        };
-        let Started { id, pid } =
-            cx.desk.shop.processes.start(start).await.map_err(|reason| told(&reason, "error"))?;
+        let start = Start { permit, session: cx.desk.session.clone(), variables: seen, cwd: command.cwd, face, tell };
+        let Started { id, pid } = cx.desk.shop.processes.start(start).await.map_err(|reason| told(&reason, "error"))?;
         Output::json(&Background {
             output: "Background process started",
             session_id: id,
@@ -187,7 +179,11 @@ impl Tool for TerminalTool {
     type Args = TerminalArgs;
 
     fn card(&self) -> Card {
-        Card { emoji: "💻", result_cap: ResultCap::Usual, ..Card::new("terminal", "terminal", DESCRIPTION, parameters()) }
+        Card {
+            emoji: "💻",
+            result_cap: ResultCap::Usual,
+            ..Card::new("terminal", "terminal", DESCRIPTION, parameters())
+        }
     }
 
     fn effects(&self, args: &TerminalArgs, cx: &Cx) -> Result<Effects, ToolError> {
@@ -248,7 +244,9 @@ impl Tool for TerminalTool {
 fn wanted_cwd(args: &TerminalArgs, cx: &Cx) -> Result<PathBuf, ToolError> {
     let Some(workdir) = &args.workdir else { return Ok(cx.desk.cwd()) };
     if let Some(odd) = workdir.chars().find(|mark| !mark.is_alphanumeric() && !MARKS_OF_PATHS.contains(*mark)) {
-        let error = format!("workdir {workdir:?} has {odd:?} in it, which no directory name here may have; use cd in the command");
+        let error = format!(
+            "workdir {workdir:?} has {odd:?} in it, which no directory name here may have; use cd in the command"
+        );
         return Err(told(&error, "blocked"));
     }
     Ok(cx.desk.cwd().join(expanded(workdir, &cx.desk.settings().around)))

@@ -8,19 +8,19 @@
 )]
 
 mod clarify;
+mod checkpoint;
 mod dispatch;
-mod gate;
-mod registry;
 mod family;
-mod search;
 mod files_patch;
 mod files_read;
 mod files_write;
 mod process;
+mod gate;
+mod registry;
+mod results;
+mod search;
 #[allow(dead_code, reason = "the stage offers more than every story uses")]
 mod stage;
-mod traitor;
-mod results;
 #[allow(dead_code, reason = "the stage offers more than every story uses")]
 mod stage;
 mod toolsets;
@@ -33,3 +33,4 @@ mod memory;
 mod stage;
 mod threat;
 mod todo;
+mod traitor;

@@ -145,6 +145,11 @@ impl Rules {
         self.denied(place, rules::Access::Read).map_or(Ok(()), Err)
     }
 
+    /// The same for a path without links, as a walk that follows none gives it: without a look at the disk.
+    pub(crate) fn denies_reading(&self, real: &Path) -> bool {
+        rules::denial(self, real, rules::Access::Read).is_some()
+    }
+
     fn may_write(&self, place: &Place, cross: CrossProfile) -> Result<Option<String>, Why> {
         if let Some(why) = self.denied(place, rules::Access::Write) {
             return Err(why);
@@ -200,11 +205,6 @@ impl Rules {
         let active = rules::below(path, &self.hermes_home).map(|rest| (self.hermes_home.clone(), rest));
         active.or_else(|| Some((self.hermes_root.clone(), rules::below(path, &self.hermes_root)?)))
     }
-}
-
-/// Whether a tool may show what is in a file. For walks: make the [`Rules`] once where many paths are asked about.
-pub(crate) fn may_read(path: &Path, around: &Surroundings) -> Result<(), Why> {
-    Rules::of(around).may_read(&Place::of(path))
 }
 
 /// The home of a sandbox looks like the home of Hermes, and nothing written there reaches it.

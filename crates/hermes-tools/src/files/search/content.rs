@@ -7,6 +7,7 @@ use super::secrets::Secrets;
 use super::walk::{Ground, Trouble, walk};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkContextKind, SinkMatch};
+use hermes_core::redact;
 use rustix::fs::OFlags;
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -21,6 +22,9 @@ const LINE_BYTES: usize = LINE_CHARS * 4 + 4;
 /// A file with a longer line is not searched.
 const LONGEST_LINE: usize = 64 << 20;
 
+/// Bytes that one pattern may take up in memory, for its program and for the cache of each thread.
+const LARGEST_PATTERN: usize = 32 << 20;
+
 /// How a pattern is understood.
 pub(super) struct Pattern {
     matcher: RegexMatcher,
@@ -31,7 +35,11 @@ pub(super) struct Pattern {
 impl Pattern {
     pub(super) fn read(pattern: &str) -> Result<Self, String> {
         let mut builder = RegexMatcherBuilder::new();
-        builder.multi_line(true).line_terminator(Some(b'\n'));
+        builder
+            .multi_line(true)
+            .line_terminator(Some(b'\n'))
+            .size_limit(LARGEST_PATTERN)
+            .dfa_size_limit(LARGEST_PATTERN);
         match builder.build(pattern) {
             Ok(matcher) => Ok(Self { matcher, spans_lines: false }),
             Err(error) if matches!(error.kind(), grep_regex::ErrorKind::NotAllowed(_)) => {
@@ -43,16 +51,28 @@ impl Pattern {
     }
 }
 
-/// The parser shows the pattern and a caret below it; the model gets the place as a number and the way out.
+/// The reason, its place as a number, and the way out.
 fn explain(pattern: &str, error: &grep_regex::Error) -> String {
     let text = error.to_string();
-    let reason = text.lines().rev().find_map(|line| line.strip_prefix("error: ")).unwrap_or(text.trim());
-    let caret = text.lines().find(|line| line.contains('^') && line.trim().chars().all(|char| char == '^'));
-    let place = caret.and_then(|line| line.chars().position(|char| char == '^')).and_then(|at| at.checked_sub(3));
+    let reason = reason(&text);
+    // The searcher wraps the pattern before it reads it, so its caret can point at what the model did not write.
+    let plain = regex::Regex::new(pattern).err().map(|error| error.to_string());
+    let place = plain.filter(|plain| self::reason(plain) == reason).and_then(|plain| caret(&plain));
     let place = place.map(|at| format!(" at character {at}")).unwrap_or_default();
     let escaped = regex::escape(pattern);
     let hint = if escaped == pattern { String::new() } else { format!(" To search for this text as it is: {escaped}") };
     format!("The regular expression cannot be used{place}: {reason}.{hint}")
+}
+
+fn reason(text: &str) -> &str {
+    text.lines().rev().find_map(|line| line.strip_prefix("error: ")).unwrap_or(text.trim())
+}
+
+/// The parser shows the pattern after four spaces, and a caret below the place. Patterns of several lines look
+/// different and have none.
+fn caret(text: &str) -> Option<usize> {
+    let line = text.lines().find(|line| line.contains('^') && line.trim().chars().all(|char| char == '^'))?;
+    line.chars().position(|char| char == '^')?.checked_sub(3)
 }
 
 /// What of a file is wanted.
@@ -110,7 +130,7 @@ pub(super) fn count(
             if let Err(error) = search(&mut searcher, &matcher, &path, ground.ending, &mut counter)
                 && ground.ending.ended().is_none()
             {
-                trouble.note(format!("{}: {error}", path.display()));
+                trouble.note(&format_args!("{}: {error}", path.display()));
             }
             if counter.lines == 0 || counter.binary {
                 return;
@@ -136,8 +156,7 @@ pub(super) fn count(
     let page = ranking.into_inner().unwrap_or_else(PoisonError::into_inner).page();
     let per_file = per_file.into_inner().unwrap_or_else(PoisonError::into_inner);
     let counts = page.iter().map(|share| per_file.get(&share.key).copied().unwrap_or(share.take)).collect();
-    let counted =
-        Counted { page, lines: lines.into_inner(), files: files.into_inner(), omitted: omitted.into_inner() };
+    let counted = Counted { page, lines: lines.into_inner(), files: files.into_inner(), omitted: omitted.into_inner() };
     (counted, counts)
 }
 
@@ -154,7 +173,7 @@ pub(super) fn lines(
     if let Err(error) = search(&mut searcher, &pattern.matcher, &share.key, ending, &mut reader)
         && ending.ended().is_none()
     {
-        trouble.note(format!("{}: {error}", share.key.display()));
+        trouble.note(&format_args!("{}: {error}", share.key.display()));
     }
     while matches!(reader.lines.last(), Some(Line::Gap)) {
         reader.lines.pop();
@@ -263,10 +282,10 @@ impl Sink for Reader {
     }
 }
 
-/// A line as it is shown: without its end, and cut.
+/// A line as it is shown: without its end, secrets covered before it is cut.
 fn shown(bytes: &[u8]) -> String {
     let bytes = bytes.get(..LINE_BYTES).unwrap_or(bytes);
     let text = String::from_utf8_lossy(bytes);
     let text = text.trim_end_matches(['\n', '\r']);
-    text.chars().take(LINE_CHARS).collect()
+    redact::file(text).chars().take(LINE_CHARS).collect()
 }

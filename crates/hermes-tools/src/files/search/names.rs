@@ -69,7 +69,8 @@ pub(super) fn find(
                 omitted.fetch_add(1, Ordering::Relaxed);
                 return;
             }
-            let changed = entry.metadata().ok().and_then(|known| known.modified().ok()).unwrap_or(SystemTime::UNIX_EPOCH);
+            let changed =
+                entry.metadata().ok().and_then(|known| known.modified().ok()).unwrap_or(SystemTime::UNIX_EPOCH);
             ranking.lock().unwrap_or_else(PoisonError::into_inner).add((Reverse(changed), path), 1);
         }
     });

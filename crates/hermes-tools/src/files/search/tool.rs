@@ -77,7 +77,7 @@ impl Tool for SearchFiles {
             Repeated::No => plain,
             Repeated::Warn(times) => {
                 answer.repeated = Some(format!(
-                    "This is the same search for the {times}rd time, and the result did not change. Use it or search \
+                    "The same search was made {times} times in a row and its result did not change. Use it, or search \
                      for something else."
                 ));
                 serde_json::to_string(&answer).unwrap_or(plain)
@@ -118,8 +118,7 @@ impl Search {
         }
         let only = only(&self.root, self.args.file_glob()).map_err(ToolError::told)?;
         let trouble = Trouble::default();
-        let ground =
-            Ground { root: &self.root, cwd: &self.cwd, only, hidden: Hidden::Skip, ending: &self.ending };
+        let ground = Ground { root: &self.root, cwd: &self.cwd, only, hidden: Hidden::Skip, ending: &self.ending };
         let mut answer = match self.args.target {
             Target::Content => self.lines(&ground, &trouble)?,
             Target::Files => self.names(ground, &trouble)?,

@@ -30,7 +30,7 @@ pub(super) struct Trouble {
 }
 
 impl Trouble {
-    pub(super) fn note(&self, what: impl ToString) {
+    pub(super) fn note(&self, what: &dyn std::fmt::Display) {
         self.count.fetch_add(1, Ordering::Relaxed);
         self.first.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(|| what.to_string());
     }
@@ -75,7 +75,7 @@ where
                     visit(entry.path().to_owned(), &entry);
                 }
                 Ok(_) => {}
-                Err(error) => trouble.note(error),
+                Err(error) => trouble.note(&error),
             }
             WalkState::Continue
         })
