@@ -78,6 +78,18 @@ pub enum RuleError {
     NoPattern,
 }
 
+impl RuleError {
+    /// What an entry was meant to say, where that is clear. A line that forbids must not be lost to a slip.
+    pub(super) fn meant(self, entry: &str) -> Option<String> {
+        let entry = entry.trim();
+        match self {
+            Self::Empty => None,
+            Self::Unclosed => Some(format!("{entry})")),
+            Self::NoPattern => entry.split_once('(').map(|(tool, _)| format!("{tool}(*)")),
+        }
+    }
+}
+
 impl Rule {
     /// A rule about commands.
     pub fn command(effect: Effect, pattern: impl Into<String>) -> Self {

@@ -9,6 +9,7 @@
 
 mod dispatch;
 mod gate;
+mod paper;
 #[allow(dead_code, reason = "the stage offers more than every story uses")]
 mod stage;
 mod traitor;
