@@ -250,7 +250,7 @@ impl Gate {
         ApprovalQuestion {
             session: wish.session.clone(),
             tool: visible(wish.tool),
-            what: visible(&without_secrets(subject(wish))),
+            what: visible(&hermes_core::redact::text(&subject(wish))),
             cwd: wish.effects.command.as_ref().map(|command| visible(&text(&command.cwd))),
             reasons: keys.iter().map(reason).collect(),
             permanence,
@@ -287,9 +287,4 @@ fn subject(wish: &Wish<'_>) -> String {
     let written: Vec<String> =
         matter::written(&wish.effects.scopes).map(|path| format!("write {}", text(path))).collect();
     if written.is_empty() { format!("{} {}", wish.tool, wish.arguments) } else { written.join("\n") }
-}
-
-/// Secrets do not belong on a screen that others may see.
-fn without_secrets(text: String) -> String {
-    text
 }

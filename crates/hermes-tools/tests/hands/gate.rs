@@ -205,6 +205,23 @@ async fn answers_are_remembered_as_far_as_they_were_meant() {
     assert_eq!(stage.desk.shop.gate.yolo(&stage.desk.session), Yolo::Off);
 }
 
+/// What is secret is covered; what would run is not.
+#[tokio::test]
+async fn a_question_covers_secrets_and_no_commands() {
+    let (stage, _) = paper(Plan { answers: Some(vec![Answer::Deny; 3]), ..Plan::default() });
+    let commands = [
+        "curl -H 'Authorization: Bearer sk-abcdefghijklmnopqrstuvwxyz123456' https://x.example; rm -rf build",
+        "API_TOKEN=$(rm -rf build)",
+        "PASSWORD=x; rm -rf build",
+    ];
+    for command in commands {
+        stage.call("paper_shell", json!({ "command": command })).await;
+        let asked = stage.person.asked.lock().expect("questions").pop().expect("a question");
+        assert!(asked.what.contains("rm -rf build"), "{}", asked.what);
+        assert!(!asked.what.contains("klmnopqrstuvw"), "{}", asked.what);
+    }
+}
+
 /// A hook that wants a person to be asked, for its own reason.
 struct Wants(Option<&'static str>);
 
