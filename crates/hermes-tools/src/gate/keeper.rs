@@ -68,13 +68,12 @@ struct Open {
 impl Gate {
     pub fn new(
         settings: ApprovalSettings,
-        around: Surroundings,
+        around: &Surroundings,
         face: Arc<dyn Face>,
         adviser: Option<Arc<dyn Adviser>>,
         clock: Arc<dyn Clock>,
         lasting: Arc<dyn LastingConsent>,
     ) -> Self {
-        let text = |path: &Path| path.display().to_string();
         let spelled = (text(&around.home), text(&around.hermes_home));
         let real = (text(&resolved(&around.home)), text(&resolved(&around.hermes_home)));
         let homes = if real == spelled { vec![spelled] } else { vec![spelled, real] };

@@ -128,6 +128,10 @@ async fn a_file_is_as_well_guarded_from_a_tool_as_from_a_shell() {
     let (stage, reached) = paper(Plan::default());
     std::fs::write(stage.root().join("home/.profile"), "").expect("a file");
     std::os::unix::fs::symlink(stage.root().join("home/.profile"), stage.path("notes.txt")).expect("a link");
+    // Not there yet: writing to the link would make it.
+    std::os::unix::fs::symlink("../home/.zshrc", stage.path("later.txt")).expect("a link");
+    let later = stage.batch(&[("paper_shell", json!({"command": "echo x >> later.txt"}))]).await.remove(0);
+    assert_eq!(later.status, Status::Blocked, "{}", later.content.text());
     for path in [
         "~/.bashrc",
         "~/.ssh/authorized_keys",
@@ -338,7 +342,7 @@ fn gate(config: Value, face: Arc<dyn Face>, adviser: Option<Opinion>) -> Gate {
     let approvals: ApprovalSettings = Settings::read(&config, around()).0.approvals;
     let adviser = adviser.map(|opinion| Arc::new(Says(opinion)) as Arc<dyn Adviser>);
     let clock: Arc<dyn Clock> = Arc::new(RealClock::default());
-    Gate::new(approvals, around(), face, adviser, clock, Arc::new(Kept::default()))
+    Gate::new(approvals, &around(), face, adviser, clock, Arc::new(Kept::default()))
 }
 
 async fn wish(gate: &Gate, session: &str, command: &str, stop: &Stop) -> Result<Approval, Refused> {
@@ -413,7 +417,7 @@ async fn an_interrupt_and_a_forgotten_conversation_end_every_question_as_a_no() 
 async fn silence_is_no_consent() {
     let (face, clock, stop) = (Slow::new(), Arc::new(FakeClock::new()), Stop::new());
     let approvals = Settings::plain(around()).approvals;
-    let gate = Gate::new(approvals, around(), face.clone(), None, clock.clone(), Arc::new(Kept::default()));
+    let gate = Gate::new(approvals, &around(), face.clone(), None, clock.clone(), Arc::new(Kept::default()));
     let time = async {
         face.changed.notified().await;
         clock.advance(Duration::from_secs(60));
