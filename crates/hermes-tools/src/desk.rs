@@ -81,8 +81,8 @@ pub struct Ports {
 impl Workshop {
     pub fn new(settings: Settings, ports: Ports) -> Arc<Self> {
         let Ports { face, adviser, lasting, clock, listener } = ports;
-        let (approvals, around) = (settings.approvals.clone(), settings.around.clone());
-        let gate = Gate::new(approvals, around, face.clone(), adviser, clock.clone(), lasting);
+        let gate =
+            Gate::new(settings.approvals.clone(), &settings.around, face.clone(), adviser, clock.clone(), lasting);
         Arc::new(Self {
             gate,
             processes: Processes::new(&settings),

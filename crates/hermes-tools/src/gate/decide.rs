@@ -1,8 +1,8 @@
 //! From findings and policy to a decision. One order, no exceptions:
 //!
 //! 1. hardline, 2. a password for sudo from nowhere, 3. deny rules: refused, also under yolo and with mode off;
-//! 4. yolo or mode off, 5. ask rules and hooks that want a person, 6. allow rules and the allow list, 7. no findings left:
-//! allowed; 8. nobody there: refused; 9. smart: a model is asked; 10. a person is asked.
+//! 4. yolo or mode off, 5. ask rules and hooks that want a person, 6. allow rules and the allow list,
+//! 7. no findings left: allowed; 8. nobody there: refused; 9. smart: a model is asked; 10. a person is asked.
 //!
 //! Silence is never consent: a timeout denies, and where nobody can be asked nothing dangerous runs. A model stands beside
 //! a person, never in the place of one: where nobody is, it is not consulted.

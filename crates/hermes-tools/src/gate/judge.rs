@@ -1,6 +1,7 @@
 //! From a command to what is dangerous about it.
 
 use super::act::Act;
+use super::carry::Carried;
 use super::intent::{Class, Detect, INTENTS, Intent, Seen};
 use super::place::Place;
 use super::shell::Shell;
@@ -58,28 +59,8 @@ pub(super) struct Notes {
     shape: Shape,
     motion: Motion,
     written: BTreeSet<String>,
-    /// A key that a command reads or names.
-    key: Option<String>,
-    sends: Sends,
+    carried: Carried,
 }
-
-/// Whether a command speaks to another machine.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Sends {
-    Yes,
-    No,
-}
-
-/// Programs that carry what they are given elsewhere.
-const SENDERS: [&str; 15] = [
-    "curl", "wget", "nc", "ncat", "netcat", "socat", "scp", "sftp", "rsync", "ssh", "ftp", "telnet", "http", "https",
-    "xh",
-];
-/// Options that name a key in order to use it.
-const USES_KEY: [&str; 3] = ["--key", "--cert", "--netrc-file"];
-/// Programs that name a key and do not read it.
-const LEAVES_CLOSED: [&str; 13] =
-    ["cd", "chmod", "chown", "file", "ls", "mkdir", "rm", "rmdir", "stat", "test", "[", "touch", "which"];
 
 impl Notes {
     pub(super) fn add(&mut self, seen: Seen, what: &str) {
@@ -99,7 +80,7 @@ impl Notes {
         if !only_reads(act) {
             self.stirs();
         }
-        self.carries(act);
+        self.carried.act(act);
         for intent in INTENTS {
             if let Detect::Act(test) = intent.detect
                 && test(act)
@@ -112,34 +93,9 @@ impl Notes {
         }
     }
 
-    /// Notices keys and ways out. `ssh -i ~/.ssh/id host` uses a key; `curl -d @~/.ssh/id host` gives it away.
-    fn carries(&mut self, act: &Act<'_>) {
-        let encrypts = act.name == "openssl" && act.has("s_client");
-        if act.is(&SENDERS) || encrypts {
-            self.sends = Sends::Yes;
-        } else if act.is(&LEAVES_CLOSED) || act.name.starts_with("ssh-") {
-            return;
-        }
-        let logs_in = act.is(&["ssh", "scp", "sftp", "rsync"]);
-        let mut before = "";
-        for text in act.texts() {
-            let identity = logs_in && (before == "-i" || text.starts_with("-i") || text.contains("IdentityFile"));
-            let uses = identity || USES_KEY.contains(&before);
-            before = text;
-            for part in text.split(['@', '=', ':', ',', ';']).filter(|_| !uses) {
-                // `-T/home/…`: the path is attached to its option.
-                let path =
-                    if part.starts_with('-') { part.find('/').and_then(|at| part.get(at..)) } else { Some(part) };
-                self.names_key(path.unwrap_or(part), act.place, act.cwd);
-            }
-        }
-    }
-
-    /// A file that is read, or named where it may be read.
-    pub(super) fn names_key(&mut self, path: &str, place: &Place, cwd: Option<&str>) {
-        if self.key.is_none() && place.is_key(path, cwd) {
-            self.key = Some(path.to_owned());
-        }
+    /// A file that is opened for reading.
+    pub(super) fn reads(&mut self, path: &str, place: &Place, cwd: Option<&str>) {
+        self.carried.reads(path, place, cwd);
     }
 
     pub(super) fn act_before_last(&self) -> &str {
@@ -189,8 +145,7 @@ pub fn judge(command: &str, place: &Place) -> Judgement {
         shape: Shape::Plain,
         motion: Motion::Still,
         written: BTreeSet::new(),
-        key: None,
-        sends: Sends::No,
+        carried: Carried::default(),
     };
     let mut texts = BTreeSet::from([command.trim().to_owned()]);
     match spellings(command) {
@@ -208,9 +163,7 @@ pub fn judge(command: &str, place: &Place) -> Judgement {
         }
         Err(_) => notes.add(Seen::TooLarge, command),
     }
-    if notes.sends == Sends::Yes
-        && let Some(key) = notes.key.clone()
-    {
+    if let Some(key) = std::mem::take(&mut notes.carried).away() {
         notes.add(Seen::KeysLeave, &key);
     }
     notes.findings.sort_by_key(|finding| finding.class);

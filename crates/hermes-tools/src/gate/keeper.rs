@@ -68,13 +68,12 @@ struct Open {
 impl Gate {
     pub fn new(
         settings: ApprovalSettings,
-        around: Surroundings,
+        around: &Surroundings,
         face: Arc<dyn Face>,
         adviser: Option<Arc<dyn Adviser>>,
         clock: Arc<dyn Clock>,
         lasting: Arc<dyn LastingConsent>,
     ) -> Self {
-        let text = |path: &Path| path.display().to_string();
         let spelled = (text(&around.home), text(&around.hermes_home));
         let real = (text(&resolved(&around.home)), text(&resolved(&around.hermes_home)));
         let homes = if real == spelled { vec![spelled] } else { vec![spelled, real] };
@@ -250,7 +249,7 @@ impl Gate {
         ApprovalQuestion {
             session: wish.session.clone(),
             tool: visible(wish.tool),
-            what: visible(&without_secrets(subject(wish))),
+            what: visible(&hermes_core::redact::text(&subject(wish))),
             cwd: wish.effects.command.as_ref().map(|command| visible(&text(&command.cwd))),
             reasons: keys.iter().map(reason).collect(),
             permanence,
@@ -287,9 +286,4 @@ fn subject(wish: &Wish<'_>) -> String {
     let written: Vec<String> =
         matter::written(&wish.effects.scopes).map(|path| format!("write {}", text(path))).collect();
     if written.is_empty() { format!("{} {}", wish.tool, wish.arguments) } else { written.join("\n") }
-}
-
-/// Secrets do not belong on a screen that others may see.
-fn without_secrets(text: String) -> String {
-    text
 }

@@ -8,6 +8,7 @@
 //! let pass carries a [`Permit`].
 
 mod act;
+mod carry;
 mod consent;
 mod decide;
 mod expand;

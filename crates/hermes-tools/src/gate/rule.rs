@@ -78,6 +78,18 @@ pub enum RuleError {
     NoPattern,
 }
 
+impl RuleError {
+    /// What an entry was meant to say, where that is clear. A line that forbids must not be lost to a slip.
+    pub(super) fn meant(self, entry: &str) -> Option<String> {
+        let entry = entry.trim();
+        match self {
+            Self::Empty => None,
+            Self::Unclosed => Some(format!("{entry})")),
+            Self::NoPattern => entry.split_once('(').map(|(tool, _)| format!("{tool}(*)")),
+        }
+    }
+}
+
 impl Rule {
     /// A rule about commands.
     pub fn command(effect: Effect, pattern: impl Into<String>) -> Self {
@@ -184,20 +196,30 @@ fn fixed_part(pattern: &str) -> PathBuf {
     Path::new(pattern).components().take_while(|part| !pattern::has_glob(&part.as_os_str().to_string_lossy())).collect()
 }
 
-/// Where a path leads through links, as far as it exists.
+/// Where a path leads through links, as far as it exists. A link to what is not there yet is followed too: writing to
+/// it makes the file.
 pub(super) fn resolved(path: &Path) -> PathBuf {
+    follow(path.to_path_buf(), MOST_LINKS)
+}
+
+const MOST_LINKS: usize = 40;
+
+fn follow(path: PathBuf, left: usize) -> PathBuf {
     let mut rest = Vec::new();
-    let mut folder = path;
+    let mut folder = path.as_path();
     loop {
+        let with_rest = |start: PathBuf| rest.iter().rev().fold(start, |whole, part| whole.join(part));
         if let Ok(real) = folder.canonicalize() {
-            return rest.iter().rev().fold(real, |whole, part| whole.join(part));
+            return with_rest(real);
         }
-        match (folder.parent(), folder.file_name()) {
-            (Some(parent), Some(name)) => {
+        let (Some(parent), Some(name)) = (folder.parent(), folder.file_name()) else { return path };
+        match folder.read_link() {
+            Ok(_) if left == 0 => return path,
+            Ok(target) => return follow(with_rest(parent.join(target)), left - 1),
+            Err(_) => {
                 rest.push(name);
                 folder = parent;
             }
-            _ => return path.to_path_buf(),
         }
     }
 }

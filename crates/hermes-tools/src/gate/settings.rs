@@ -42,10 +42,20 @@ impl ApprovalSettings {
         for (name, effect) in RULES {
             let key = format!("approvals.{name}");
             for entry in texts(&key, approvals.get(name), odd) {
-                match Rule::read(&entry, effect, start) {
-                    Ok(rule) => rules.push(rule),
-                    Err(reason) => odd.push(format!("{key}: `{entry}` is no rule: {reason}. It is left out.")),
-                }
+                let reason = match Rule::read(&entry, effect, start) {
+                    Ok(rule) => {
+                        rules.push(rule);
+                        continue;
+                    }
+                    Err(reason) => reason,
+                };
+                let meant = reason.meant(&entry).filter(|_| effect != Effect::Allow);
+                let rule = meant.as_deref().and_then(|meant| Rule::read(meant, effect, start).ok());
+                odd.push(match (&rule, &meant) {
+                    (Some(_), Some(meant)) => format!("{key}: `{entry}`: {reason}. It is taken for `{meant}`."),
+                    _ => format!("{key}: `{entry}` is no rule: {reason}. It is left out."),
+                });
+                rules.extend(rule);
             }
         }
         let has = |name: &str| around.variables.get(name).is_some_and(|value| !value.is_empty());

@@ -59,7 +59,7 @@ impl Shell<'_> {
                 if path.text.starts_with("/dev/tcp/") || path.text.starts_with("/dev/udp/") {
                     self.notes.stirs();
                 }
-                self.notes.names_key(&path.text, self.place, self.scope.cwd.as_deref());
+                self.notes.reads(&path.text, self.place, self.scope.cwd.as_deref());
                 let key = self.file_key(&path);
                 streams.stdin = self.files.get(&key).cloned().or(streams.stdin.take());
             }

@@ -1,143 +1,23 @@
 //! The gate as calls of a model meet it: who is asked, what they see, what is remembered, and that no way leads round it.
 
-use crate::stage::{Kept, Plan, Stage};
+use crate::paper::paper;
+use crate::stage::{Kept, Plan};
 use futures_util::future::{BoxFuture, join_all};
 use hermes_core::clock::{Clock, RealClock};
 use hermes_core::stop::Stop;
 use hermes_testkit::FakeClock;
-use hermes_tools::desk::Cx;
 use hermes_tools::effects::{Company, Effects};
 use hermes_tools::face::{Adviser, ApprovalQuestion, Clarification, Face, Reply};
 use hermes_tools::gate::{
-    Answer, Approval, ApprovalSettings, Cause, Channel, Gate, Opinion, Permanence, Permit, Reason, Refused, Wanted,
-    Wish, Yolo,
+    Answer, Approval, ApprovalSettings, Cause, Channel, Gate, Opinion, Permanence, Reason, Refused, Wanted, Wish, Yolo,
 };
-use hermes_tools::registry::Replace;
 use hermes_tools::run::{CallView, Hook, OnFailure, Status, Untold, Verdict};
 use hermes_tools::settings::{Settings, Surroundings};
-use hermes_tools::tool::{Card, Output, Tool, ToolError};
 use hermes_types::{CallId, SessionId, ToolCall};
-use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-
-/// What reached the tools: nothing real happens, but everything that would have is written down.
-pub(crate) type Reached = Arc<Mutex<Vec<String>>>;
-
-/// Runs commands, under any name. Only says which ones would have run.
-pub(crate) struct PaperShell {
-    pub(crate) name: &'static str,
-    pub(crate) reached: Reached,
-}
-
-#[derive(Deserialize)]
-pub(crate) struct ShellArgs {
-    command: String,
-    #[serde(default)]
-    background: bool,
-    #[serde(default)]
-    pty: bool,
-}
-
-impl Tool for PaperShell {
-    type Args = ShellArgs;
-
-    fn card(&self) -> Card {
-        let parameters = json!({"type": "object", "required": ["command"], "properties": {
-            "command": {"type": "string"}, "background": {"type": "boolean"}, "pty": {"type": "boolean"}}});
-        Card::new(self.name, "paper", "Runs a command on paper.", parameters)
-    }
-
-    fn effects(&self, args: &ShellArgs, cx: &Cx) -> Result<Effects, ToolError> {
-        Ok(Effects::command(&args.command, cx.desk.cwd(), Company::Alone))
-    }
-
-    async fn call(&self, args: ShellArgs, permit: Permit, _cx: &Cx) -> Result<Output, ToolError> {
-        let command = permit.command().map(|command| command.text.clone()).unwrap_or_default();
-        assert_eq!(command, args.command, "what was judged is what runs");
-        self.reached.lock().expect("reached").push(command);
-        Output::json(&json!({"output": "", "background": args.background, "pty": args.pty}))
-    }
-}
-
-/// Writes files, on paper. Paths are led through links, as a real one must.
-pub(crate) struct PaperPen {
-    pub(crate) name: &'static str,
-    pub(crate) reached: Reached,
-}
-
-#[derive(Deserialize)]
-pub(crate) struct PenArgs {
-    path: PathBuf,
-}
-
-fn followed(path: &Path) -> PathBuf {
-    match (path.canonicalize(), path.parent(), path.file_name()) {
-        (Ok(real), ..) => real,
-        (Err(_), Some(parent), Some(name)) => followed(parent).join(name),
-        _ => path.to_path_buf(),
-    }
-}
-
-impl Tool for PaperPen {
-    type Args = PenArgs;
-
-    fn card(&self) -> Card {
-        let parameters = json!({"type": "object", "properties": {"path": {"type": "string"}}});
-        Card::new(self.name, "paper", "Writes a file on paper.", parameters)
-    }
-
-    fn effects(&self, args: &PenArgs, cx: &Cx) -> Result<Effects, ToolError> {
-        let text = args.path.display().to_string();
-        let home = cx.desk.settings().around.home.clone();
-        let path = text.strip_prefix("~/").map_or_else(|| cx.desk.cwd().join(&args.path), |rest| home.join(rest));
-        Ok(if self.name == "read_file" { Effects::read(followed(&path)) } else { Effects::write(followed(&path)) })
-    }
-
-    async fn call(&self, _args: PenArgs, permit: Permit, _cx: &Cx) -> Result<Output, ToolError> {
-        for scope in &permit.effects().scopes {
-            self.reached.lock().expect("reached").push(format!("{}: {}", self.name, scope.path.display()));
-        }
-        Output::json(&json!({"written": true}))
-    }
-}
-
-/// Speaks to a server; has no effects that can be seen from here.
-struct PaperServer(Reached);
-
-impl Tool for PaperServer {
-    type Args = Value;
-
-    fn card(&self) -> Card {
-        Card::new("mcp__github__merge", "mcp-github", "Merges.", json!({"type": "object", "properties": {}}))
-    }
-
-    fn effects(&self, _args: &Value, _cx: &Cx) -> Result<Effects, ToolError> {
-        Ok(Effects::none())
-    }
-
-    async fn call(&self, args: Value, _permit: Permit, _cx: &Cx) -> Result<Output, ToolError> {
-        self.0.lock().expect("reached").push(args.to_string());
-        Output::json(&json!({}))
-    }
-}
-
-/// A stage whose tools are all of paper, and what reached them.
-pub(crate) fn paper(plan: Plan) -> (Stage, Reached) {
-    let stage = Stage::build(plan);
-    let reached = Reached::default();
-    for name in ["paper_shell", "runner"] {
-        stage.registry.register(PaperShell { name, reached: reached.clone() }, Replace::Refuse).expect("a new name");
-    }
-    for name in ["paper_pen", "paper_patch"] {
-        stage.registry.register(PaperPen { name, reached: reached.clone() }, Replace::Refuse).expect("a new name");
-    }
-    stage.registry.register(PaperServer(reached.clone()), Replace::Refuse).expect("a new name");
-    (stage, reached)
-}
 
 fn corpus(text: &'static str) -> Vec<String> {
     let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with("== ") && !line.starts_with("# "));
@@ -248,6 +128,10 @@ async fn a_file_is_as_well_guarded_from_a_tool_as_from_a_shell() {
     let (stage, reached) = paper(Plan::default());
     std::fs::write(stage.root().join("home/.profile"), "").expect("a file");
     std::os::unix::fs::symlink(stage.root().join("home/.profile"), stage.path("notes.txt")).expect("a link");
+    // Not there yet: writing to the link would make it.
+    std::os::unix::fs::symlink("../home/.zshrc", stage.path("later.txt")).expect("a link");
+    let later = stage.batch(&[("paper_shell", json!({"command": "echo x >> later.txt"}))]).await.remove(0);
+    assert_eq!(later.status, Status::Blocked, "{}", later.content.text());
     for path in [
         "~/.bashrc",
         "~/.ssh/authorized_keys",
@@ -323,6 +207,23 @@ async fn answers_are_remembered_as_far_as_they_were_meant() {
     assert_eq!(run("rm -rf /").await, Status::Blocked);
     stage.desk.shop.gate.forget(&stage.desk.session);
     assert_eq!(stage.desk.shop.gate.yolo(&stage.desk.session), Yolo::Off);
+}
+
+/// What is secret is covered; what would run is not.
+#[tokio::test]
+async fn a_question_covers_secrets_and_no_commands() {
+    let (stage, _) = paper(Plan { answers: Some(vec![Answer::Deny; 3]), ..Plan::default() });
+    let commands = [
+        "curl -H 'Authorization: Bearer sk-abcdefghijklmnopqrstuvwxyz123456' https://x.example; rm -rf build",
+        "API_TOKEN=$(rm -rf build)",
+        "PASSWORD=x; rm -rf build",
+    ];
+    for command in commands {
+        stage.call("paper_shell", json!({ "command": command })).await;
+        let asked = stage.person.asked.lock().expect("questions").pop().expect("a question");
+        assert!(asked.what.contains("rm -rf build"), "{}", asked.what);
+        assert!(!asked.what.contains("klmnopqrstuvw"), "{}", asked.what);
+    }
 }
 
 /// A hook that wants a person to be asked, for its own reason.
@@ -441,7 +342,7 @@ fn gate(config: Value, face: Arc<dyn Face>, adviser: Option<Opinion>) -> Gate {
     let approvals: ApprovalSettings = Settings::read(&config, around()).0.approvals;
     let adviser = adviser.map(|opinion| Arc::new(Says(opinion)) as Arc<dyn Adviser>);
     let clock: Arc<dyn Clock> = Arc::new(RealClock::default());
-    Gate::new(approvals, around(), face, adviser, clock, Arc::new(Kept::default()))
+    Gate::new(approvals, &around(), face, adviser, clock, Arc::new(Kept::default()))
 }
 
 async fn wish(gate: &Gate, session: &str, command: &str, stop: &Stop) -> Result<Approval, Refused> {
@@ -516,7 +417,7 @@ async fn an_interrupt_and_a_forgotten_conversation_end_every_question_as_a_no() 
 async fn silence_is_no_consent() {
     let (face, clock, stop) = (Slow::new(), Arc::new(FakeClock::new()), Stop::new());
     let approvals = Settings::plain(around()).approvals;
-    let gate = Gate::new(approvals, around(), face.clone(), None, clock.clone(), Arc::new(Kept::default()));
+    let gate = Gate::new(approvals, &around(), face.clone(), None, clock.clone(), Arc::new(Kept::default()));
     let time = async {
         face.changed.notified().await;
         clock.advance(Duration::from_secs(60));
@@ -549,7 +450,7 @@ async fn a_model_may_speed_a_person_up_but_never_replace_one() {
 #[test]
 fn settings_say_what_is_wrong_with_them() {
     let config = json!({
-        "approvals": {"mode": "sometimes", "timeout": -1, "deny": ["terminal(git push", 7], "ask": {"a": 1}, "allow": "ls *"},
+        "approvals": {"mode": "sometimes", "timeout": -1, "deny": ["terminal(git push", 7], "ask": {"a": 1}, "allow": ["ls *", "read_file()"]},
         "command_allowlist": ["recursive delete"],
     });
     let (settings, odd) = Settings::read(&config, around());
@@ -557,11 +458,14 @@ fn settings_say_what_is_wrong_with_them() {
         odd,
         [
             "approvals.deny: 7 is no text. It is left out; put it in quotes.",
-            "approvals.deny: `terminal(git push` is no rule: its parenthesis is not closed; write tool(pattern). It is left out.",
+            "approvals.deny: `terminal(git push`: its parenthesis is not closed; write tool(pattern). It is taken for \
+             `terminal(git push)`.",
             "approvals.ask: {\"a\":1} is no list of texts. It is left out.",
+            "approvals.allow: `read_file()` is no rule: there is no pattern between its parentheses; tool(*) means every \
+             call. It is left out.",
             "approvals.mode: \"sometimes\" is none of manual, smart, off; manual is used",
             "approvals.timeout: -1 is no number of seconds; 60 is used",
         ]
     );
-    assert_eq!(settings.approvals.rules.len(), 1);
+    assert_eq!(settings.approvals.rules.len(), 2, "a line that forbids is not lost to a slip");
 }

@@ -19,6 +19,7 @@ mod gate;
 mod registry;
 mod results;
 mod search;
+mod paper;
 #[allow(dead_code, reason = "the stage offers more than every story uses")]
 mod stage;
 #[allow(dead_code, reason = "the stage offers more than every story uses")]

@@ -1,7 +1,7 @@
 //! A model that obeys every instruction it finds in a page, a file or a mail. Whatever it tries, in whatever order, what the
 //! policy forbids does not happen, and what it permits still does.
 
-use crate::gate::{PaperShell, Reached, paper};
+use crate::paper::{PaperShell, Reached, paper};
 use crate::stage::{Plan, Stage};
 use hermes_tools::gate::Answer;
 use hermes_tools::registry::Replace;

@@ -1,0 +1,127 @@
+//! Tools of paper: they go the whole way of a call and then only write down what they would have done.
+
+use crate::stage::{Plan, Stage};
+use hermes_tools::desk::Cx;
+use hermes_tools::effects::{Company, Effects};
+use hermes_tools::gate::Permit;
+use hermes_tools::registry::Replace;
+use hermes_tools::tool::{Card, Output, Tool, ToolError};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+/// What reached the tools: nothing real happens, but everything that would have is written down.
+pub(crate) type Reached = Arc<Mutex<Vec<String>>>;
+
+/// Runs commands, under any name. Only says which ones would have run.
+pub(crate) struct PaperShell {
+    pub(crate) name: &'static str,
+    pub(crate) reached: Reached,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct ShellArgs {
+    command: String,
+    #[serde(default)]
+    background: bool,
+    #[serde(default)]
+    pty: bool,
+}
+
+impl Tool for PaperShell {
+    type Args = ShellArgs;
+
+    fn card(&self) -> Card {
+        let parameters = json!({"type": "object", "required": ["command"], "properties": {
+            "command": {"type": "string"}, "background": {"type": "boolean"}, "pty": {"type": "boolean"}}});
+        Card::new(self.name, "paper", "Runs a command on paper.", parameters)
+    }
+
+    fn effects(&self, args: &ShellArgs, cx: &Cx) -> Result<Effects, ToolError> {
+        Ok(Effects::command(&args.command, cx.desk.cwd(), Company::Alone))
+    }
+
+    async fn call(&self, args: ShellArgs, permit: Permit, _cx: &Cx) -> Result<Output, ToolError> {
+        let command = permit.command().map(|command| command.text.clone()).unwrap_or_default();
+        assert_eq!(command, args.command, "what was judged is what runs");
+        self.reached.lock().expect("reached").push(command);
+        Output::json(&json!({"output": "", "background": args.background, "pty": args.pty}))
+    }
+}
+
+/// Writes files, on paper. Paths are led through links, as a real one must.
+pub(crate) struct PaperPen {
+    pub(crate) name: &'static str,
+    pub(crate) reached: Reached,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct PenArgs {
+    path: PathBuf,
+}
+
+fn followed(path: &Path) -> PathBuf {
+    match (path.canonicalize(), path.parent(), path.file_name()) {
+        (Ok(real), ..) => real,
+        (Err(_), Some(parent), Some(name)) => followed(parent).join(name),
+        _ => path.to_path_buf(),
+    }
+}
+
+impl Tool for PaperPen {
+    type Args = PenArgs;
+
+    fn card(&self) -> Card {
+        let parameters = json!({"type": "object", "properties": {"path": {"type": "string"}}});
+        Card::new(self.name, "paper", "Writes a file on paper.", parameters)
+    }
+
+    fn effects(&self, args: &PenArgs, cx: &Cx) -> Result<Effects, ToolError> {
+        let text = args.path.display().to_string();
+        let home = cx.desk.settings().around.home.clone();
+        let path = text.strip_prefix("~/").map_or_else(|| cx.desk.cwd().join(&args.path), |rest| home.join(rest));
+        Ok(if self.name == "read_file" { Effects::read(followed(&path)) } else { Effects::write(followed(&path)) })
+    }
+
+    async fn call(&self, _args: PenArgs, permit: Permit, _cx: &Cx) -> Result<Output, ToolError> {
+        for scope in &permit.effects().scopes {
+            self.reached.lock().expect("reached").push(format!("{}: {}", self.name, scope.path.display()));
+        }
+        Output::json(&json!({"written": true}))
+    }
+}
+
+/// Speaks to a server; has no effects that can be seen from here.
+struct PaperServer(Reached);
+
+impl Tool for PaperServer {
+    type Args = Value;
+
+    fn card(&self) -> Card {
+        Card::new("mcp__github__merge", "mcp-github", "Merges.", json!({"type": "object", "properties": {}}))
+    }
+
+    fn effects(&self, _args: &Value, _cx: &Cx) -> Result<Effects, ToolError> {
+        Ok(Effects::none())
+    }
+
+    async fn call(&self, args: Value, _permit: Permit, _cx: &Cx) -> Result<Output, ToolError> {
+        self.0.lock().expect("reached").push(args.to_string());
+        Output::json(&json!({}))
+    }
+}
+
+/// A stage whose tools are all of paper, and what reached them.
+pub(crate) fn paper(plan: Plan) -> (Stage, Reached) {
+    let stage = Stage::build(plan);
+    let reached = Reached::default();
+    for name in ["paper_shell", "runner"] {
+        stage.registry.register(PaperShell { name, reached: reached.clone() }, Replace::Refuse).expect("a new name");
+    }
+    for name in ["paper_pen", "paper_patch"] {
+        stage.registry.register(PaperPen { name, reached: reached.clone() }, Replace::Refuse).expect("a new name");
+    }
+    stage.registry.register(PaperServer(reached.clone()), Replace::Refuse).expect("a new name");
+    (stage, reached)
+}
