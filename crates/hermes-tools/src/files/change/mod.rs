@@ -9,6 +9,8 @@
 //! the notes say so. A link is not replaced; its target is.
 
 mod folder;
+#[cfg(test)]
+mod tests;
 
 use super::place::Writable;
 use super::stamp::Stamp;
@@ -220,6 +222,9 @@ impl Work {
 
     fn replace(&mut self, spot: Spot, temp: &OsStr, seen: &Stamp) -> Result<(), Fault> {
         let path = spot.path.clone();
+        // Looking first is not enough, and looking only afterwards would show the others a content for a moment that
+        // must be taken back.
+        agreed(spot.folder.stamp(&spot.name), seen, path.clone())?;
         let aside = spot.folder.swap(temp, &spot.name).map_err(|error| spot.fault(error))?;
         let found = spot.folder.stamp(&aside);
         self.temps.push((spot.folder.clone(), aside.clone()));

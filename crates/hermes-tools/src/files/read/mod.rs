@@ -5,6 +5,7 @@
 
 mod document;
 mod kinds;
+mod markup;
 mod window;
 
 use super::history::{Asked, Known, PageKey};
