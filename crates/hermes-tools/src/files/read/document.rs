@@ -83,22 +83,16 @@ fn shared_strings(part: &str) -> Vec<String> {
             Piece::Open(tag) | Piece::Empty(tag) if tag.name == "si" => texts.push(String::new()),
             Piece::Open(tag) if tag.name == "t" => in_text = true,
             Piece::Close("t") => in_text = false,
-            Piece::Text(words) if in_text => texts.extend_last(&words),
+            Piece::Text(words) if in_text => onto_last(&mut texts, &words),
             _ => {}
         }
     }
     texts
 }
 
-trait ExtendLast {
-    fn extend_last(&mut self, words: &str);
-}
-
-impl ExtendLast for Vec<String> {
-    fn extend_last(&mut self, words: &str) {
-        if let Some(last) = self.last_mut() {
-            last.push_str(words);
-        }
+fn onto_last(texts: &mut [String], words: &str) {
+    if let Some(last) = texts.last_mut() {
+        last.push_str(words);
     }
 }
 
@@ -118,7 +112,7 @@ fn rows(text: &mut String, sheet: &str, shared: &[String]) {
             Piece::Close("v" | "t") => in_value = false,
             Piece::Text(value) if in_value => {
                 let meant = value.parse().ok().filter(|_| refers).and_then(|index: usize| shared.get(index));
-                cells.extend_last(meant.map_or(value.as_ref(), String::as_str));
+                onto_last(&mut cells, meant.map_or(value.as_ref(), String::as_str));
             }
             Piece::Close("row") => {
                 text.push_str(&cells.join("\t"));

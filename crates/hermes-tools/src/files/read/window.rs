@@ -56,10 +56,10 @@ fn line(source: &mut impl BufRead, keep: usize, stop: &Stop) -> io::Result<Optio
             return Ok(any.then_some(kept));
         }
         any = true;
-        let end = chunk.iter().position(|byte| *byte == b'\n');
+        let end = memchr::memchr(b'\n', chunk);
         let taken = end.map_or(chunk.len(), |end| end + 1);
         let room = keep.saturating_sub(kept.len()).min(taken);
-        kept.extend(chunk.iter().take(room));
+        kept.extend_from_slice(chunk.get(..room).unwrap_or_default());
         source.consume(taken);
         if end.is_some() {
             return Ok(Some(kept));
@@ -73,7 +73,7 @@ fn count(source: &mut impl BufRead, stop: &Stop) -> io::Result<(usize, End)> {
         let chunk = chunk(source, stop)?;
         let Some(last) = chunk.last() else { return Ok((lines + usize::from(open), End::Reached)) };
         open = *last != b'\n';
-        lines += chunk.iter().filter(|byte| **byte == b'\n').count();
+        lines += memchr::memchr_iter(b'\n', chunk).count();
         let taken = chunk.len();
         read += taken as u64;
         source.consume(taken);
