@@ -1,21 +1,15 @@
-//! What may be shown. A secret is printed as `«redacted:…»`, a form that nobody can mistake for a usable value and
-//! that no command accepts back. What counts as a secret is decided by its name: the last part of a key, or the name of
-//! a variable.
+//! What may be shown of settings. A secret is printed as `«redacted:…»`, a form that nobody can mistake for a usable value
+//! and that no command accepts back. What counts as a secret is decided by its name: the last part of a key, or the name
+//! of a variable. Free text is the business of `hermes_core::redact`.
 
-mod prose;
-
-pub use prose::{is_secret_name, is_unlike_words, text};
+pub use hermes_core::redact::{is_credential, is_masked, secret};
 
 use super::key_path::KeyPath;
 use serde_json::Value;
 use url::Url;
 
-/// Below this length the ends of a secret would give too much of it away.
-const SHORTEST_SHOWN: usize = 18;
-const ENDS: usize = 4;
 /// A word this long with letters and digits is taken for a key where names give no help.
 const KEY_LIKE: usize = 24;
-const MARK: &str = "«redacted:";
 
 /// Names of settings that hold a secret, whatever section they are in.
 const SECRET_NAMES: &[&str] = &[
@@ -36,29 +30,6 @@ const SECRET_ENDINGS: &[&str] =
     &["_api_key", "_token", "_secret", "_password", "_passphrase", "_credentials", "_private_key"];
 /// Sections whose every value may be one: headers people add, variables handed to other programs.
 const SECRET_SECTIONS: &[&str] = &["headers", "default_headers", "extra_headers", "env", "docker_env"];
-const VARIABLE_ENDINGS: &[&str] =
-    &["_KEY", "_TOKEN", "_SECRET", "_PASSWORD", "_PASS", "_CREDENTIALS", "_ACCESS_KEY_ID", "_WEBHOOK_URL"];
-
-/// A secret as it may be shown.
-pub fn secret(text: &str) -> String {
-    let count = text.chars().count();
-    if count < SHORTEST_SHOWN {
-        return format!("{MARK}***»");
-    }
-    let head: String = text.chars().take(ENDS).collect();
-    let tail: String = text.chars().skip(count - ENDS).collect();
-    format!("{MARK}{head}…{tail}»")
-}
-
-/// True for text that once was a masked secret; it must never be stored.
-pub fn is_masked(text: &str) -> bool {
-    text.contains(MARK)
-}
-
-/// True for the name of an environment variable that holds a credential.
-pub fn is_credential(variable: &str) -> bool {
-    VARIABLE_ENDINGS.iter().any(|ending| variable.ends_with(ending))
-}
 
 /// True for a setting whose value must not be shown.
 pub fn is_secret(path: &KeyPath) -> bool {
@@ -99,7 +70,7 @@ pub fn line(text: &str) -> String {
             }
             name.push(c);
         } else if matches!(c, ':' | '=') && (is_secret(&KeyPath::of([name.as_str()])) || is_credential(&name)) {
-            return format!("{}{c} {MARK}***»", text.get(..at).unwrap_or_default());
+            return format!("{}{c} {}", text.get(..at).unwrap_or_default(), secret(""));
         } else {
             name_ended = true;
         }
@@ -110,7 +81,7 @@ pub fn line(text: &str) -> String {
             && word.contains(|c: char| c.is_alphabetic())
     };
     match text.split(|c| !is_word(c)).find(|word| looks_like_key(word)).and_then(|word| text.split_once(word)) {
-        Some((before, _)) => format!("{before}{MARK}***»"),
+        Some((before, _)) => format!("{before}{}", secret("")),
         None => text.to_owned(),
     }
 }

@@ -1,7 +1,7 @@
 //! A conversation without its secrets, as far as they can be told from other text: values under a name that belongs to a
-//! secret, whatever they are, and in every text what [`mask::text`] knows. It is no promise: what looks like prose stays.
+//! secret, whatever they are, and in every text what [`redact::text`] knows. It is no promise: what looks like prose stays.
 
-use crate::settings::mask;
+use hermes_core::redact;
 use hermes_types::{Export, Object};
 use serde_json::Value;
 
@@ -23,16 +23,16 @@ fn covered_fields(fields: Object) -> Object {
     // `{"name": "API_KEY", "value": "…"}` says the name beside the value.
     let says_secret = ["name", "key"]
         .iter()
-        .any(|field| fields.get(*field).and_then(Value::as_str).is_some_and(mask::is_secret_name));
+        .any(|field| fields.get(*field).and_then(Value::as_str).is_some_and(redact::is_secret_name));
     let mut shown = Object::new();
     for (name, value) in fields {
         let plain = name.trim();
         let value = match &value {
-            Value::String(text) if plain == "key" && mask::is_unlike_words(text) => hidden(value),
-            _ if mask::is_secret_name(plain) || (says_secret && plain == "value") => hidden(value),
+            Value::String(text) if plain == "key" && redact::is_unlike_words(text) => hidden(value),
+            _ if redact::is_secret_name(plain) || (says_secret && plain == "value") => hidden(value),
             _ => covered(value),
         };
-        let mut name = mask::text(&name);
+        let mut name = redact::text(&name).into_owned();
         // Two covered names may look alike; neither value is lost for it.
         while shown.contains_key(&name) {
             name.push('\'');
@@ -46,13 +46,13 @@ fn covered_fields(fields: Object) -> Object {
 fn hidden(value: Value) -> Value {
     match value {
         Value::Null | Value::Bool(_) => value,
-        Value::String(text) if text.is_empty() || mask::is_masked(&text) => Value::String(text),
-        Value::String(text) => Value::String(mask::secret(&text)),
-        Value::Number(_) => Value::String(mask::secret("")),
+        Value::String(text) if text.is_empty() || redact::is_masked(&text) => Value::String(text),
+        Value::String(text) => Value::String(redact::secret(&text)),
+        Value::Number(_) => Value::String(redact::secret("")),
         Value::Array(items) => Value::Array(items.into_iter().map(hidden).collect()),
-        Value::Object(fields) => {
-            Value::Object(fields.into_iter().map(|(name, value)| (mask::text(&name), hidden(value))).collect())
-        }
+        Value::Object(fields) => Value::Object(
+            fields.into_iter().map(|(name, value)| (redact::text(&name).into_owned(), hidden(value))).collect(),
+        ),
     }
 }
 
@@ -65,7 +65,7 @@ fn covered_text(text: &str) -> String {
             // Nothing to cover: the text stays as it was spaced.
             if inner == shown { text.to_owned() } else { shown.to_string() }
         }
-        _ => mask::text(text),
+        _ => redact::text(text).into_owned(),
     }
 }
 
