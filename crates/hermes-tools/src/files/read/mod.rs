@@ -18,11 +18,11 @@ use crate::desk::{Cx, Desk};
 use crate::effects::Effects;
 use crate::gate::Permit;
 use crate::tool::{Card, Output, Repeats, ResultCap, Tool, ToolError};
+use hermes_core::redact;
 use hermes_core::stop::Stop;
 use kinds::Kind;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use std::borrow::Cow;
 use std::fs::{File, Metadata};
 use std::io::{BufReader, Cursor, Read as _};
 use std::path::Path;
@@ -251,7 +251,7 @@ fn finished(shown: Shown, read: Page, request: &PageRequest, extracted_document:
     let truncated = read.next_offset.is_some();
     let large = shown.file_size > LARGE && request.limit > MANY_LINES && truncated;
     Shown {
-        content: covered(&read.content).into_owned(),
+        content: redact::file(&read.content).into_owned(),
         total_lines: Some(read.total_lines),
         truncated,
         truncated_by: (read.ended_by == Some(EndedBy::Bytes)).then_some("bytes"),
@@ -261,11 +261,6 @@ fn finished(shown: Shown, read: Page, request: &PageRequest, extracted_document:
         size_hint: large.then_some("The file is large. search_files finds the lines you need; read only those."),
         ..shown
     }
-}
-
-/// File contents as they are shown.
-fn covered(content: &str) -> Cow<'_, str> {
-    Cow::Borrowed(content)
 }
 
 fn binary(name: &str, size: u64, what: &str) -> ToolError {
