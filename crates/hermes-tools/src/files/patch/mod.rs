@@ -16,6 +16,7 @@ use crate::desk::{Cx, Desk};
 use crate::effects::{Effects, Scope};
 use crate::gate::Permit;
 use crate::tool::{Card, Output, ResultCap, Tool, ToolError};
+use hermes_core::redact;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -159,8 +160,9 @@ impl Tool for PatchTool {
     }
 }
 
-fn failed(error: impl Into<String>) -> ToolError {
-    ToolError::Tell(json!({"success": false, "error": error.into()}))
+/// Reasons quote the file, so secrets in them are covered as they are in a read.
+fn failed(error: impl AsRef<str>) -> ToolError {
+    ToolError::Tell(json!({"success": false, "error": redact::file(error.as_ref())}))
 }
 
 fn wish(args: &PatchArgs, desk: &Desk) -> Result<Wish, ToolError> {
@@ -227,6 +229,7 @@ fn land(desk: &Arc<Desk>, wish: &Wish) -> Result<(Patched, Vec<Content>), ToolEr
         let warnings = contents.iter().filter_map(|content| content.target.warning().map(str::to_owned));
         let notes: Vec<String> = warnings.chain(done.notes).collect();
         told.success = true;
+        told.diff = redact::file(&told.diff).into_owned();
         told.warning = (!notes.is_empty()).then(|| notes.join(" "));
         return Ok((told, contents));
     }
