@@ -230,3 +230,17 @@ async fn office_documents_are_read_as_their_words() {
     stage.write("broken.docx", [b"PK\x03\x04".as_slice(), &[0; 90]].concat());
     assert!(stage.call("read_file", json!({"path": "broken.docx"})).await["error"].is_string());
 }
+
+#[tokio::test]
+async fn a_page_that_begins_inside_a_private_key_does_not_show_it() {
+    let stage = Stage::new();
+    let key =
+        format!("-----BEGIN PRIVATE KEY-----\n{}-----END PRIVATE KEY-----\nend\n", "MIIEvQIBADANBgkq\n".repeat(6));
+    stage.write("small.pem", &key);
+    stage.write("large.txt", format!("{}{key}", "filler line\n".repeat(100_000)));
+    for (path, offset) in [("small.pem", 1), ("small.pem", 4), ("large.txt", 100_001), ("large.txt", 100_004)] {
+        let read = stage.call("read_file", json!({"path": path, "offset": offset})).await;
+        let content = read["content"].as_str().unwrap();
+        assert!(content.ends_with("|end") && content.contains("«redacted:") && !content.contains("MIIE"), "{content}");
+    }
+}

@@ -4,6 +4,7 @@
 //! the conversation has already is not sent again. What is no text is named, not shown.
 
 mod document;
+mod keys;
 mod kinds;
 mod markup;
 mod window;
@@ -221,14 +222,15 @@ fn contents(
     }
     if text::encoding_of(&head) != text::Encoding::Utf8 && size <= CONVERTED {
         let all = rest(head, file)?;
-        return Ok((finished(shown, page(&text::decode_lossy(&all), request), request, None), print));
+        let text = text::decode_lossy(&all);
+        return Ok((finished(shown, page(&keys::covered(&text), request), request, None), print));
     }
     if is_binary(head.get(..SAMPLE).unwrap_or(&head)) {
         return Err(binary(name, size, "not text"));
     }
     if whole {
         let text = String::from_utf8_lossy(&head);
-        return Ok((finished(shown, page(&text, request), request, None), print));
+        return Ok((finished(shown, page(&keys::covered(&text), request), request, None), print));
     }
     let source = BufReader::with_capacity(1 << 16, Cursor::new(head).chain(file));
     let window = window::read(source, request, stop).map_err(unreadable)?;
