@@ -152,9 +152,9 @@ impl Tool for PatchTool {
             super::still(&permit, &path)?;
         }
         desk.history.other_tool_ran();
-        let _held = desk.shop.traffic.hold(wish.paths()).await;
+        let held = desk.shop.traffic.hold(wish.paths()).await;
         let for_work = desk.clone();
-        let (mut told, contents) = super::blocking(move || land(&for_work, &wish)).await?;
+        let (mut told, contents) = super::holding(held, move || land(&for_work, &wish)).await?;
         told.lint = linted(&contents, &desk, cx).await;
         Output::json(&told)
     }
