@@ -53,3 +53,17 @@ async fn blocking<T: Send + 'static>(
         },
     }
 }
+
+/// The same for work on files that nobody else may change meanwhile. A call that is given up leaves its work running to the
+/// end, so the files are held by the work and not by the call.
+async fn holding<T: Send + 'static>(
+    held: traffic::Held,
+    work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
+) -> Result<T, ToolError> {
+    blocking(move || {
+        let result = work();
+        drop(held);
+        result
+    })
+    .await
+}

@@ -76,6 +76,20 @@ async fn what_cannot_be_edited_says_why() {
     assert_eq!(stage.read("twice.txt"), "y\ny\n");
 }
 
+#[tokio::test]
+async fn secrets_of_the_file_stay_covered_and_stay_in_the_file() {
+    const KEY: &str = "sk-proj-Ab3dEf6hIj9kLm2nOp5q";
+    let stage = Stage::new();
+    stage.write("conf.txt", format!("key {KEY}\nsize 1\n"));
+    let read = stage.call_text("read_file", json!({"path": "conf.txt"})).await;
+    let missed = stage.call_text("patch", replace("conf.txt", "kei sk-proj, or so", "x")).await;
+    let patched = stage.call_text("patch", replace("conf.txt", "size 1", "size 2")).await;
+    for told in [&read, &missed, &patched] {
+        assert!(told.contains("«redacted:") && !told.contains(KEY), "{told}");
+    }
+    assert_eq!(stage.read("conf.txt"), format!("key {KEY}\nsize 2\n"));
+}
+
 const MANY: &str = "*** Begin Patch
 *** Update File: src/a.txt
 @@

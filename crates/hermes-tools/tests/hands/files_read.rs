@@ -198,3 +198,49 @@ async fn reading_is_quick() {
     // A debug build on a busy machine; the Python program took 13 s.
     assert!(begun.elapsed() < Duration::from_secs(3), "100 reads took {:?}", begun.elapsed());
 }
+
+fn archive(parts: &[(&str, &str)]) -> Vec<u8> {
+    use std::io::Write as _;
+    let mut writer = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    for (name, content) in parts {
+        writer.start_file(*name, zip::write::SimpleFileOptions::default()).unwrap();
+        writer.write_all(content.as_bytes()).unwrap();
+    }
+    writer.finish().unwrap().into_inner()
+}
+
+#[tokio::test]
+async fn office_documents_are_read_as_their_words() {
+    let stage = Stage::new();
+    let body = "<w:document><w:body><w:p><w:r><w:t>One &amp;</w:t><w:tab/><w:t xml:space=\"preserve\"> two</w:t></w:r></w:p>\
+                <w:p><w:r><w:t>Three</w:t></w:r></w:p></w:body></w:document>";
+    stage.write("a.docx", archive(&[("word/document.xml", body)]));
+    let read = stage.call("read_file", json!({"path": "a.docx"})).await;
+    assert_eq!((&read["content"], &read["extracted_document"]), (&json!("1|One &\t two\n2|Three"), &json!(true)));
+    let sheet = "<worksheet><sheetData><row><c r=\"A1\" t=\"s\"><v>1</v></c><c r=\"C1\"><v>2.5</v></c></row>\
+                 <row><c r=\"A2\" t=\"inlineStr\"><is><t>in place</t></is></c></row></sheetData></worksheet>";
+    let parts = [
+        ("xl/workbook.xml", "<workbook><sheets><sheet name=\"Sums\" sheetId=\"1\"/></sheets></workbook>"),
+        ("xl/sharedStrings.xml", "<sst><si><t>zero</t></si><si><r><t>o</t></r><r><t>ne</t></r></si></sst>"),
+        ("xl/worksheets/sheet1.xml", sheet),
+    ];
+    stage.write("a.xlsx", archive(&parts));
+    let read = stage.call("read_file", json!({"path": "a.xlsx"})).await;
+    assert_eq!(read["content"], "1|# --- sheet 1: Sums ---\n2|one\t\t2.5\n3|in place");
+    stage.write("broken.docx", [b"PK\x03\x04".as_slice(), &[0; 90]].concat());
+    assert!(stage.call("read_file", json!({"path": "broken.docx"})).await["error"].is_string());
+}
+
+#[tokio::test]
+async fn a_page_that_begins_inside_a_private_key_does_not_show_it() {
+    let stage = Stage::new();
+    let key =
+        format!("-----BEGIN PRIVATE KEY-----\n{}-----END PRIVATE KEY-----\nend\n", "MIIEvQIBADANBgkq\n".repeat(6));
+    stage.write("small.pem", &key);
+    stage.write("large.txt", format!("{}{key}", "filler line\n".repeat(100_000)));
+    for (path, offset) in [("small.pem", 1), ("small.pem", 4), ("large.txt", 100_001), ("large.txt", 100_004)] {
+        let read = stage.call("read_file", json!({"path": path, "offset": offset})).await;
+        let content = read["content"].as_str().unwrap();
+        assert!(content.ends_with("|end") && content.contains("«redacted:") && !content.contains("MIIE"), "{content}");
+    }
+}

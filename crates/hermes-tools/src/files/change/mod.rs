@@ -9,6 +9,8 @@
 //! the notes say so. A link is not replaced; its target is.
 
 mod folder;
+#[cfg(test)]
+mod tests;
 
 use super::place::Writable;
 use super::stamp::Stamp;
@@ -195,13 +197,13 @@ impl Work {
         match step {
             Ready::Put { spot, temp, old: Some(seen) } => self.replace(spot, &temp, &seen),
             Ready::Put { spot, temp, old: None } => {
-                spot.folder.place(&temp, &spot.folder, &spot.name).map_err(|error| spot.fault(error))?;
+                spot.folder.place(&temp, &spot.folder, &spot.name).map_err(|error| spot.fault(&error))?;
                 self.back.push(Back::Unlink(spot));
                 Ok(())
             }
             Ready::Remove { spot, seen } => {
                 let aside = spot.folder.free_name();
-                spot.folder.place(&spot.name, &spot.folder, &aside).map_err(|error| spot.fault(error))?;
+                spot.folder.place(&spot.name, &spot.folder, &aside).map_err(|error| spot.fault(&error))?;
                 let found = spot.folder.stamp(&aside);
                 let (folder, path) = (spot.folder.clone(), spot.path.clone());
                 self.back.push(Back::Restore { spot, aside: aside.clone() });
@@ -211,7 +213,7 @@ impl Work {
             Ready::Rename { from, to, seen } => {
                 let found = from.folder.stamp(&from.name);
                 agreed(found, &seen, from.path.clone())?;
-                from.folder.place(&from.name, &to.folder, &to.name).map_err(|error| to.fault(error))?;
+                from.folder.place(&from.name, &to.folder, &to.name).map_err(|error| to.fault(&error))?;
                 self.back.push(Back::Return { from, to });
                 Ok(())
             }
@@ -220,7 +222,10 @@ impl Work {
 
     fn replace(&mut self, spot: Spot, temp: &OsStr, seen: &Stamp) -> Result<(), Fault> {
         let path = spot.path.clone();
-        let aside = spot.folder.swap(temp, &spot.name).map_err(|error| spot.fault(error))?;
+        // Looking first is not enough, and looking only afterwards would show the others a content for a moment that
+        // must be taken back.
+        agreed(spot.folder.stamp(&spot.name), seen, path.clone())?;
+        let aside = spot.folder.swap(temp, &spot.name).map_err(|error| spot.fault(&error))?;
         let found = spot.folder.stamp(&aside);
         self.temps.push((spot.folder.clone(), aside.clone()));
         self.back.push(Back::Restore { spot, aside });
@@ -285,7 +290,7 @@ impl Back {
 }
 
 impl Spot {
-    fn fault(&self, error: io::Error) -> Fault {
+    fn fault(&self, error: &io::Error) -> Fault {
         match error.kind() {
             // It came, or went, after it was looked at.
             io::ErrorKind::AlreadyExists | io::ErrorKind::NotFound => Fault::Overtaken(self.path.clone()),

@@ -16,6 +16,7 @@ use crate::desk::{Cx, Desk};
 use crate::effects::{Effects, Scope};
 use crate::gate::Permit;
 use crate::tool::{Card, Output, ResultCap, Tool, ToolError};
+use hermes_core::redact;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -151,16 +152,17 @@ impl Tool for PatchTool {
             super::still(&permit, &path)?;
         }
         desk.history.other_tool_ran();
-        let _held = desk.shop.traffic.hold(wish.paths()).await;
+        let held = desk.shop.traffic.hold(wish.paths()).await;
         let for_work = desk.clone();
-        let (mut told, contents) = super::blocking(move || land(&for_work, &wish)).await?;
+        let (mut told, contents) = super::holding(held, move || land(&for_work, &wish)).await?;
         told.lint = linted(&contents, &desk, cx).await;
         Output::json(&told)
     }
 }
 
-fn failed(error: impl Into<String>) -> ToolError {
-    ToolError::Tell(json!({"success": false, "error": error.into()}))
+/// Reasons quote the file, so secrets in them are covered as they are in a read.
+fn failed(error: impl AsRef<str>) -> ToolError {
+    ToolError::Tell(json!({"success": false, "error": redact::file(error.as_ref())}))
 }
 
 fn wish(args: &PatchArgs, desk: &Desk) -> Result<Wish, ToolError> {
@@ -227,6 +229,7 @@ fn land(desk: &Arc<Desk>, wish: &Wish) -> Result<(Patched, Vec<Content>), ToolEr
         let warnings = contents.iter().filter_map(|content| content.target.warning().map(str::to_owned));
         let notes: Vec<String> = warnings.chain(done.notes).collect();
         told.success = true;
+        told.diff = redact::file(&told.diff).into_owned();
         told.warning = (!notes.is_empty()).then(|| notes.join(" "));
         return Ok((told, contents));
     }

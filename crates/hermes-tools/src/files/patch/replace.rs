@@ -10,7 +10,8 @@ use crate::files::place::Writable;
 use crate::files::text::encode;
 use crate::files::write::display;
 use crate::tool::ToolError;
-use serde_json::{Value, json};
+use hermes_core::redact;
+use serde_json::json;
 
 /// Misses after which reading the file again is advised in earnest.
 const ESCALATED: u32 = 3;
@@ -63,15 +64,8 @@ pub(super) fn draft(desk: &Desk, edit: &Edit<'_>) -> Result<Draft, ToolError> {
 
 /// A miss, with advice that grows with the number of misses.
 fn missed(desk: &Desk, edit: &Edit<'_>, error: &MatchError) -> ToolError {
-    let told = |hint: Option<String>| {
-        let mut value = json!({"success": false, "error": error.to_string()});
-        if let (Value::Object(fields), Some(hint)) = (&mut value, hint) {
-            fields.insert("_hint".to_owned(), hint.into());
-        }
-        ToolError::Tell(value)
-    };
     if !matches!(error, MatchError::NotFound { .. } | MatchError::EscapeDrift { .. }) {
-        return told(None);
+        return failed(error.to_string());
     }
     let count = desk.history.missed(edit.target.path());
     let hint = match count {
@@ -87,5 +81,5 @@ fn missed(desk: &Desk, edit: &Edit<'_>, error: &MatchError) -> ToolError {
             edit.given
         ),
     };
-    told(Some(hint))
+    ToolError::Tell(json!({"success": false, "error": redact::file(&error.to_string()), "_hint": hint}))
 }

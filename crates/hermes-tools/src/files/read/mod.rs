@@ -4,7 +4,9 @@
 //! the conversation has already is not sent again. What is no text is named, not shown.
 
 mod document;
+mod keys;
 mod kinds;
+mod markup;
 mod window;
 
 use super::history::{Asked, Known, PageKey};
@@ -17,11 +19,11 @@ use crate::desk::{Cx, Desk};
 use crate::effects::Effects;
 use crate::gate::Permit;
 use crate::tool::{Card, Output, Repeats, ResultCap, Tool, ToolError};
+use hermes_core::redact;
 use hermes_core::stop::Stop;
 use kinds::Kind;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use std::borrow::Cow;
 use std::fs::{File, Metadata};
 use std::io::{BufReader, Cursor, Read as _};
 use std::path::Path;
@@ -220,14 +222,15 @@ fn contents(
     }
     if text::encoding_of(&head) != text::Encoding::Utf8 && size <= CONVERTED {
         let all = rest(head, file)?;
-        return Ok((finished(shown, page(&text::decode_lossy(&all), request), request, None), print));
+        let text = text::decode_lossy(&all);
+        return Ok((finished(shown, page(&keys::covered(&text), request), request, None), print));
     }
     if is_binary(head.get(..SAMPLE).unwrap_or(&head)) {
         return Err(binary(name, size, "not text"));
     }
     if whole {
         let text = String::from_utf8_lossy(&head);
-        return Ok((finished(shown, page(&text, request), request, None), print));
+        return Ok((finished(shown, page(&keys::covered(&text), request), request, None), print));
     }
     let source = BufReader::with_capacity(1 << 16, Cursor::new(head).chain(file));
     let window = window::read(source, request, stop).map_err(unreadable)?;
@@ -250,7 +253,7 @@ fn finished(shown: Shown, read: Page, request: &PageRequest, extracted_document:
     let truncated = read.next_offset.is_some();
     let large = shown.file_size > LARGE && request.limit > MANY_LINES && truncated;
     Shown {
-        content: covered(&read.content).into_owned(),
+        content: redact::file(&read.content).into_owned(),
         total_lines: Some(read.total_lines),
         truncated,
         truncated_by: (read.ended_by == Some(EndedBy::Bytes)).then_some("bytes"),
@@ -260,11 +263,6 @@ fn finished(shown: Shown, read: Page, request: &PageRequest, extracted_document:
         size_hint: large.then_some("The file is large. search_files finds the lines you need; read only those."),
         ..shown
     }
-}
-
-/// File contents as they are shown.
-fn covered(content: &str) -> Cow<'_, str> {
-    Cow::Borrowed(content)
 }
 
 fn binary(name: &str, size: u64, what: &str) -> ToolError {

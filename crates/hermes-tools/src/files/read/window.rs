@@ -1,11 +1,14 @@
 //! The lines of a page out of a file that is not read into memory.
 
 use super::PageRequest;
+use super::keys::{Keys, cover};
 use hermes_core::stop::Stop;
 use std::io::{self, BufRead};
 
 /// Bytes behind the page that are read to count the lines.
 const COUNTED: u64 = 128 << 20;
+/// Bytes of a line before the page that are looked at: enough to see where a key begins.
+const GLANCE: usize = 80;
 
 /// The lines from the offset on, each cut when it is longer than is shown, and how many lines there are.
 #[derive(Debug, PartialEq, Eq)]
@@ -26,16 +29,20 @@ pub(super) fn read(mut source: impl BufRead, request: &PageRequest, stop: &Stop)
     // A character has at most four bytes; one more tells that the line was cut.
     let keep = request.line_chars.saturating_add(1).saturating_mul(4);
     let mut lines = Vec::new();
+    let mut keys = Keys::default();
     let mut number = 0;
     let mut chars = 0;
     // One line more than is shown, so that the page knows it goes on.
     while lines.len() <= request.limit && chars <= request.page_chars {
         let wanted = number + 1 >= request.offset;
-        let Some(line) = line(&mut source, if wanted { keep } else { 0 }, stop)? else {
+        let Some(line) = line(&mut source, if wanted { keep } else { GLANCE }, stop)? else {
             return Ok(Window { lines, counted: number, end: End::Reached });
         };
         number += 1;
-        if wanted {
+        let secret = keys.passes(&line);
+        if wanted && secret {
+            lines.push(cover());
+        } else if wanted {
             let text = String::from_utf8_lossy(&line);
             let text = text.strip_prefix('\u{feff}').filter(|_| number == 1).unwrap_or(&text);
             chars += text.chars().take(request.line_chars).count();
@@ -56,10 +63,10 @@ fn line(source: &mut impl BufRead, keep: usize, stop: &Stop) -> io::Result<Optio
             return Ok(any.then_some(kept));
         }
         any = true;
-        let end = chunk.iter().position(|byte| *byte == b'\n');
+        let end = memchr::memchr(b'\n', chunk);
         let taken = end.map_or(chunk.len(), |end| end + 1);
         let room = keep.saturating_sub(kept.len()).min(taken);
-        kept.extend(chunk.iter().take(room));
+        kept.extend_from_slice(chunk.get(..room).unwrap_or_default());
         source.consume(taken);
         if end.is_some() {
             return Ok(Some(kept));
@@ -73,7 +80,7 @@ fn count(source: &mut impl BufRead, stop: &Stop) -> io::Result<(usize, End)> {
         let chunk = chunk(source, stop)?;
         let Some(last) = chunk.last() else { return Ok((lines + usize::from(open), End::Reached)) };
         open = *last != b'\n';
-        lines += chunk.iter().filter(|byte| **byte == b'\n').count();
+        lines += memchr::memchr_iter(b'\n', chunk).count();
         let taken = chunk.len();
         read += taken as u64;
         source.consume(taken);

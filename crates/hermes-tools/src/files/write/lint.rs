@@ -171,7 +171,7 @@ impl Linter {
             .stderr(Stdio::piped())
             .spawn()
             .map_err(|error| format!("{program} cannot be started: {error}"))?;
-        let group = child.id().and_then(|id| i32::try_from(id).ok()).and_then(rustix::process::Pid::from_raw);
+        let group = Group::of(&child);
         let (stdin, stderr) = (child.stdin.take(), child.stderr.take());
         let talk = async {
             let write = async {
@@ -195,11 +195,8 @@ impl Linter {
             () = tokio::time::sleep(PATIENCE) => Err(format!("{program} took longer than {} s", PATIENCE.as_secs())),
             () = stop.wait() => Err("The person interrupted the check".to_owned()),
         };
-        // Whatever it started must not outlive it.
-        if let (Err(_), Some(group)) = (&ended, group) {
-            let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
-        }
         let (told, status) = ended?;
+        group.ended();
         let told = String::from_utf8_lossy(&told);
         let lines: Vec<String> = told.lines().filter(|line| (self.telling)(line)).map(str::to_owned).collect();
         match status {
@@ -208,6 +205,28 @@ impl Linter {
             Ok(_) if lines.is_empty() => Err(format!("{program} cannot be used here")),
             Ok(_) => Ok(lines),
             Err(error) => Err(format!("{program} cannot be waited for: {error}")),
+        }
+    }
+}
+
+/// Everything a linter started. It ends with the check, also when nobody waits for the check any more.
+struct Group(Option<rustix::process::Pid>);
+
+impl Group {
+    fn of(child: &tokio::process::Child) -> Self {
+        Self(child.id().and_then(|id| i32::try_from(id).ok()).and_then(rustix::process::Pid::from_raw))
+    }
+
+    /// It ended by itself; its number may belong to others from now on.
+    fn ended(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if let Some(group) = self.0 {
+            let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
         }
     }
 }

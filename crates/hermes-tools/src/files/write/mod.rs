@@ -89,9 +89,9 @@ impl Tool for WriteFile {
         super::still(&permit, target.path())?;
         desk.history.other_tool_ran();
         let (given, content) = (args.path.clone().unwrap_or_default(), content.to_owned());
-        let _held = desk.shop.traffic.hold(BTreeSet::from([target.path().to_path_buf()])).await;
+        let held = desk.shop.traffic.hold(BTreeSet::from([target.path().to_path_buf()])).await;
         let (for_work, path) = (desk.clone(), target.path().to_path_buf());
-        let landed = super::blocking(move || write(&for_work, &given, target, &content)).await?;
+        let landed = super::holding(held, move || write(&for_work, &given, &target, &content)).await?;
         let around = &desk.settings().around;
         let lint = match Language::of(&path) {
             Some(language) => {
@@ -134,13 +134,13 @@ struct Landed {
     after: Option<String>,
 }
 
-fn write(desk: &Arc<Desk>, given: &str, target: Writable, content: &str) -> Result<Landed, ToolError> {
+fn write(desk: &Arc<Desk>, given: &str, target: &Writable, content: &str) -> Result<Landed, ToolError> {
     let path = target.path().to_path_buf();
     let shown = path.display().to_string();
     let nothing = |error: String| {
         ToolError::Tell(json!({"bytes_written": 0, "dirs_created": false, "error": error, "resolved_path": shown}))
     };
-    let now = current::look(&target).map_err(nothing)?;
+    let now = current::look(target).map_err(nothing)?;
     let before = now.text();
     let after = text::like(before.unwrap_or_default(), content);
     if let Some(fault) = display::fault(content, before) {
@@ -159,7 +159,7 @@ fn write(desk: &Arc<Desk>, given: &str, target: Writable, content: &str) -> Resu
     let warning = target.warning().map(str::to_owned);
     let step = Step::Put { target: target.clone(), bytes, over };
     let done = change::apply(vec![step]).map_err(|failure| nothing(told(&failure)))?;
-    let bytes_written = current::landed(desk, &target).map_err(nothing)?;
+    let bytes_written = current::landed(desk, target).map_err(nothing)?;
     let notes: Vec<String> = warning.into_iter().chain(done.notes).collect();
     let written = Written {
         bytes_written,
