@@ -240,8 +240,9 @@ async fn a_slow_command_is_ended_with_its_family(make: Make) {
 async fn an_interrupt_ends_the_family(make: Make) {
     let world = World::new(make);
     let stop = Stop::new();
-    let (pid, permit) = (world.stage.path("pid"), "(sleep 300 & echo $! > pid; wait)");
-    let running = world.run_with(&world.project(), permit, Request { stop: stop.clone(), ..request() });
+    let (pid, project) = (world.stage.path("pid"), world.project());
+    let command = "(sleep 300 & echo $! > pid; wait)";
+    let running = world.run_with(&project, command, Request { stop: stop.clone(), ..request() });
     let interrupt = async {
         let pid = appears(&pid).await;
         stop.stop();

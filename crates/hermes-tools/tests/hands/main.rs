@@ -14,4 +14,5 @@ mod registry;
 mod family;
 #[allow(dead_code, reason = "the stage offers more than every story uses")]
 mod stage;
+mod terminal;
 mod traitor;
