@@ -345,7 +345,8 @@ fn first_steps(settings: &TerminalSettings, around: &Surroundings) -> String {
     } else {
         Vec::new()
     };
-    let mut text = String::new();
+    // First of all: a file that calls `exit` ends the steps, and aliases are of use even then.
+    let mut text = "shopt -s expand_aliases\n".to_owned();
     for file in files {
         let word = super::script::quoted(file.as_os_str().as_encoded_bytes());
         let word = String::from_utf8_lossy(&word);
@@ -368,7 +369,6 @@ for __hermes_entry in \"${__hermes_given[@]}\"; do
 done
 export PATH=$__hermes_missing$PATH
 unset -f -- $(compgen -A function -X '!_[!_]*')
-shopt -s expand_aliases
 ";
 
 /// The script itself, or a word that reads it from a file when it is too long for an argument.

@@ -135,13 +135,25 @@ async fn the_shell_of_the_person_is_asked_once() {
     let home = stage.root().join("home");
     let profile = "echo noise; export FROM_PROFILE=1; echo x >> ~/read; PATH=/usr/bin:/bin; _completion() { :; }\n";
     std::fs::write(home.join(".bash_profile"), profile).expect("a profile");
-    std::fs::write(home.join(".bashrc"), "alias greet='echo hello'; tool() { echo tool; }; exit 3\n").expect("an rc file");
+    std::fs::write(home.join(".bashrc"), "alias greet='echo hello'; tool() { echo tool; }\n").expect("an rc file");
     assert_eq!(run(&stage, "echo $FROM_PROFILE; greet; tool").await, ran("1\nhello\ntool"));
     assert_eq!(run(&stage, "wc -l < ~/read; declare -F").await, ran("1\ndeclare -f tool"));
     let given = stage.desk.settings().around.variables["PATH"].clone();
     let path = run(&stage, "echo $PATH").await["output"].as_str().unwrap_or_default().to_owned();
     let entries: Vec<&str> = path.split(':').collect();
     given.split(':').for_each(|entry| assert!(entries.contains(&entry), "{entry} is in {path}"));
+}
+
+#[tokio::test]
+async fn a_start_file_that_ends_the_shell_costs_nothing_before_it() {
+    let stage = Stage::new();
+    let rc = "export EARLY=1; alias greet='echo hello'; exit 3; export LATE=1\n";
+    std::fs::write(stage.root().join("home/.bashrc"), rc).expect("a file");
+    assert_eq!(run(&stage, "echo $EARLY$LATE; greet").await, ran("1\nhello"));
+    let other = Stage::new();
+    std::fs::write(other.root().join("home/.bashrc"), "exec true\n").expect("a file");
+    assert_eq!(run(&other, "echo works; export X=1").await, ran("works"));
+    assert_eq!(run(&other, "echo $X").await, ran("1"));
 }
 
 #[tokio::test]
