@@ -80,9 +80,9 @@ impl Bench {
             listener: Arc::new(|_: Event| {}),
         };
         let guard = runtime.enter();
-        let registry = Arc::new(builtin::registry(clock));
-        let names = registry.describe().iter().map(|tool| tool.card.name.to_string()).collect();
         let desk = Desk::new(Workshop::new(Settings::plain(around), ports), SessionId::new("bench"));
+        let registry = Arc::new(builtin::registry(clock, desk.settings()));
+        let names = registry.describe().iter().map(|tool| tool.card.name.to_string()).collect();
         drop(guard);
         Self { folder, runtime, hands: Hands::new(registry, names), desk }
     }

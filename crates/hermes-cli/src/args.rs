@@ -130,6 +130,8 @@ pub enum Command {
     },
     /// Choose who is asked when the model fails
     Fallback(crate::commands::fallback::FallbackArgs),
+    /// What the agent can do, and what it may
+    Tools(crate::commands::tools::ToolsArgs),
     /// Look at settings and change them
     Config(crate::commands::config::ConfigArgs),
     /// Look at past conversations, search them, clean up

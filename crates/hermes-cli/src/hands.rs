@@ -1,12 +1,16 @@
 //! The hands, wired: what was set, who can be asked, and what children may see, turned into a workshop.
 
 use crate::app::App;
-use crate::approval;
+use crate::approval::{self, Allowlist, Counsel};
 use crate::settings::Home;
 use hermes_core::ports::Listener;
+use hermes_core::stop::Stop;
+use hermes_model::auxiliary::Auxiliary;
 use hermes_model::provider::table::PROVIDERS;
+use hermes_model::resolve::Ask;
 use hermes_tools::builtin;
 use hermes_tools::desk::{Desk, Ports, Workshop};
+use hermes_tools::face::Adviser;
 use hermes_tools::gate::Yolo;
 use hermes_tools::registry::Registry;
 use hermes_tools::settings::{Settings, Surroundings};
@@ -17,7 +21,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 /// The parts of `config.yaml` that steer tools.
-const SECTIONS: [&str; 12] = [
+const SECTIONS: [&str; 14] = [
     "agent",
     "approvals",
     "checkpoints",
@@ -29,9 +33,10 @@ const SECTIONS: [&str; 12] = [
     "privacy",
     "security",
     "terminal",
+    "tool_loop_guardrails",
+    "tool_output",
     "toolsets",
 ];
-const MORE_SECTIONS: [&str; 2] = ["tool_loop_guardrails", "tool_output"];
 
 /// Everything that is needed to let a model, or a person, call tools.
 pub struct Hands {
@@ -42,17 +47,18 @@ pub struct Hands {
 }
 
 impl Hands {
-    pub fn new(app: &App, listener: Arc<dyn Listener>, yolo: Yolo) -> Self {
+    /// `stop` also ends a question to the model that may be consulted about commands.
+    pub fn new(app: &App, listener: Arc<dyn Listener>, yolo: Yolo, stop: &Stop) -> Self {
         let (mut settings, warnings) = Settings::read(&effective(app), surroundings(app));
         settings.approvals.yolo = yolo;
         let ports = Ports {
             face: approval::face(),
-            adviser: approval::adviser(app),
-            lasting: approval::lasting(&app.home),
+            adviser: adviser(app, stop),
+            lasting: Arc::new(Allowlist::new(app.home.clone())),
             clock: app.clock.clone(),
             listener,
         };
-        let registry = Arc::new(builtin::registry(app.clock.clone()));
+        let registry = Arc::new(builtin::registry(app.clock.clone(), &settings));
         Self { registry, shop: Workshop::new(settings, ports), warnings }
     }
 
@@ -68,9 +74,16 @@ impl Hands {
 
 /// What was set, with the defaults behind it.
 pub(crate) fn effective(app: &App) -> Value {
-    let sections = SECTIONS.iter().chain(&MORE_SECTIONS);
-    let found = sections.filter_map(|name| Some(((*name).to_owned(), app.settings.get(name)?)));
+    let found = SECTIONS.iter().filter_map(|name| Some(((*name).to_owned(), app.settings.get(name)?)));
     Value::Object(found.collect::<Map<String, Value>>())
+}
+
+/// Where a model is configured, one may be consulted; without any, a person decides alone.
+fn adviser(app: &App, stop: &Stop) -> Option<Arc<dyn Adviser>> {
+    let main = app.knowledge.resolve(&Ask::default()).ok()?;
+    let parts = (app.knowledge.clone(), app.auth.clone(), app.transport.clone(), app.clock.clone());
+    let auxiliary = Arc::new(Auxiliary::new(parts.0, parts.1, parts.2, parts.3));
+    Some(Arc::new(Counsel::new(auxiliary, main, stop.clone())))
 }
 
 fn surroundings(app: &App) -> Surroundings {

@@ -4,6 +4,7 @@ pub mod app;
 pub mod approval;
 pub mod args;
 pub mod commands;
+mod hands;
 mod log;
 mod memory;
 pub mod output;
@@ -64,6 +65,7 @@ fn on_console(command: Command, before: Whom, profile: Option<&str>) -> ExitCode
             let provider = provider.or(before.provider);
             return wait(async { commands::auth::leave(provider.as_deref(), profile, console).await.into() });
         }
+        Command::Tools(args) => return wait(async { commands::tools::run(args, profile, console).await.into() }),
         Command::Config(args) => match Home::of_process(profile) {
             Ok(home) => match commands::config::with_secret_typed(args) {
                 Ok(args) => commands::config::run(args, &home, &Environment::capture(&home), console),

@@ -1,18 +1,29 @@
 //! The tools that come with the program. A new one is a file of its own and a line here.
 
+use crate::clarify::ClarifyTool;
+use crate::files::search::SearchFiles;
 use crate::files::{PatchTool, ReadFile, WriteFile};
+use crate::memory::MemoryTool;
+use crate::process::ProcessTool;
 use crate::registry::{Registry, Replace};
+use crate::settings::Settings;
 use crate::terminal::TerminalTool;
+use crate::todo::TodoTool;
 use crate::tool::Tool;
 use hermes_core::clock::Clock;
 use std::sync::Arc;
 
 /// Everything built in, registered. A tool that cannot be registered is told to the log and does not stop the others.
-pub fn registry(clock: Arc<dyn Clock>) -> Registry {
+pub fn registry(clock: Arc<dyn Clock>, settings: &Settings) -> Registry {
     let registry = Registry::new(clock);
+    add(&registry, ClarifyTool::new(settings.clarify.patience()));
+    add(&registry, MemoryTool::new(settings.memory.clone()));
     add(&registry, PatchTool);
+    add(&registry, ProcessTool::default());
     add(&registry, ReadFile);
+    add(&registry, SearchFiles);
     add(&registry, TerminalTool::new());
+    add(&registry, TodoTool);
     add(&registry, WriteFile);
     registry
 }
@@ -25,13 +36,24 @@ fn add<T: Tool>(registry: &Registry, tool: T) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::settings::Surroundings;
     use hermes_core::clock::RealClock;
     use serde_json::Value;
-    use std::collections::BTreeSet;
+    use std::collections::{BTreeMap, BTreeSet};
 
     #[test]
     fn what_a_schema_promises_is_what_its_struct_reads() {
-        let registry = registry(Arc::new(RealClock::default()));
+        let nowhere = || std::path::PathBuf::from("/nonexistent");
+        let around = Surroundings {
+            home: nowhere(),
+            hermes_home: nowhere(),
+            hermes_root: nowhere(),
+            cwd: nowhere(),
+            temp: nowhere(),
+            variables: BTreeMap::new(),
+            private_variables: BTreeSet::new(),
+        };
+        let registry = registry(Arc::new(RealClock::default()), &Settings::plain(around));
         for tool in registry.describe() {
             let name = tool.card.name.as_ref();
             let schema = &tool.card.parameters;

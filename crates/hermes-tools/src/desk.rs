@@ -1,16 +1,19 @@
 //! What calls work with. The [`Workshop`] is shared by all conversations of a process; a [`Desk`] belongs to one
 //! conversation (or one sub-agent) and holds what it remembers between calls; [`Cx`] is what one call gets.
 
-use crate::checkpoint::Checkpoints;
+use crate::checkpoint::{Checkpoints, looks_destructive};
+use crate::effects::{Access, Effects};
 use crate::face::{Adviser, Face};
+use crate::files::search::Searches;
 use crate::files::{History, Traffic};
 use crate::gate::{Gate, LastingConsent};
 use crate::memory::MemoryStore;
 use crate::process::Processes;
-use crate::run::{Guardrail, Spill};
+use crate::run::{Ground, Guardrail, Hints, Room, Spill};
 use crate::settings::Settings;
 use crate::terminal::Terminal;
 use crate::terminal::surroundings::session_variables;
+use crate::threat::{self, Scanner, Scope};
 use crate::todo::TodoList;
 use hermes_core::clock::Clock;
 use hermes_core::ports::Listener;
@@ -18,6 +21,9 @@ use hermes_core::stop::Stop;
 use hermes_types::{CallId, SessionId};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
+
+/// The only tool whose calls do not make it sensible to read a file again.
+const READ_FILE: &str = "read_file";
 
 /// Shared by every conversation of the process.
 pub struct Workshop {
@@ -32,6 +38,7 @@ pub struct Workshop {
     pub spill: Spill,
     /// Who writes which file, across conversations.
     pub traffic: Traffic,
+    pub scanner: Arc<Scanner>,
 }
 
 /// One conversation's place: its directory, its shell, its lists.
@@ -44,6 +51,12 @@ pub struct Desk {
     /// What was read and written, and when.
     pub history: History,
     pub guardrail: Guardrail,
+    /// Directories that have told about themselves.
+    pub hints: Hints,
+    /// How long results may be.
+    pub room: Room,
+    /// What was searched for, to notice a search that goes in circles.
+    pub searches: Searches,
     cwd: Mutex<PathBuf>,
 }
 
@@ -76,11 +89,21 @@ impl Workshop {
             checkpoints: Checkpoints::new(&settings),
             spill: Spill::new(&settings),
             traffic: Traffic::default(),
+            scanner: Arc::new(Scanner::new()),
             face,
             clock,
             listener,
             settings,
         })
+    }
+
+    /// Says why a text of a directory must not speak to the model, or nothing.
+    pub(crate) fn objection(&self) -> impl Fn(&str) -> Option<String> + Send + 'static {
+        let scanner = self.scanner.clone();
+        move |text| {
+            let threats = scanner.scan(text, Scope::Context);
+            (!threats.is_empty()).then(|| threat::ids(&threats))
+        }
     }
 }
 
@@ -95,6 +118,9 @@ impl Desk {
             todo: TodoList::default(),
             history: History::default(),
             guardrail: Guardrail::default(),
+            hints: Hints::default(),
+            room: Room::default(),
+            searches: Searches::default(),
             cwd,
         })
     }
@@ -106,6 +132,36 @@ impl Desk {
 
     pub fn move_to(&self, cwd: impl Into<PathBuf>) {
         *self.cwd.lock().unwrap_or_else(PoisonError::into_inner) = cwd.into();
+    }
+
+    /// A new turn: what was tried, saved or refused in the one before does not count.
+    pub fn begin_turn(&self) {
+        self.guardrail.begin_turn();
+        self.shop.memory.begin_turn(&self.session);
+        self.shop.checkpoints.begin_turn();
+    }
+
+    /// The last moment before a call has its effects: what it will change is saved where the owner wants that.
+    pub(crate) async fn about_to_run(&self, tool: &str, effects: &Effects) {
+        if tool != READ_FILE {
+            self.history.other_tool_ran();
+        }
+        let checkpoints = &self.shop.checkpoints;
+        if !self.settings().checkpoints.enabled {
+            return;
+        }
+        for scope in effects.scopes.iter().filter(|scope| scope.access == Access::Write) {
+            checkpoints.before_change(&scope.path, tool).await;
+        }
+        if let Some(command) = effects.command.as_ref().filter(|command| looks_destructive(&command.text)) {
+            checkpoints.before_change(&command.cwd, &command.text).await;
+        }
+    }
+
+    /// Where the conversation started and where it is.
+    pub(crate) fn ground(&self) -> Ground {
+        let around = &self.settings().around;
+        Ground { start: around.cwd.clone(), home: around.home.clone(), cwd: self.cwd() }
     }
 
     pub fn settings(&self) -> &Settings {

@@ -7,7 +7,7 @@
 pub mod args;
 pub mod builtin;
 pub mod checkpoint;
-mod clarify;
+pub mod clarify;
 pub mod desk;
 pub mod effects;
 pub mod face;
@@ -19,6 +19,7 @@ pub mod registry;
 pub mod run;
 pub mod settings;
 pub mod terminal;
+pub mod threat;
 pub mod todo;
 pub mod tool;
 pub mod toolset;

@@ -130,6 +130,10 @@ impl Registry {
         self.state.read().unwrap_or_else(PoisonError::into_inner).generation
     }
 
+    pub fn has(&self, name: &str) -> bool {
+        self.find(name).is_some()
+    }
+
     pub(crate) fn find(&self, name: &str) -> Option<Entry> {
         self.state.read().unwrap_or_else(PoisonError::into_inner).tools.get(name).cloned()
     }

@@ -1,6 +1,7 @@
 //! What the owner decided and what the program found around it, read once into plain values.
 
 use crate::checkpoint::CheckpointSettings;
+use crate::clarify::ClarifySettings;
 use crate::files::FileSettings;
 use crate::gate::ApprovalSettings;
 use crate::memory::MemorySettings;
@@ -36,6 +37,7 @@ pub struct Settings {
     pub files: FileSettings,
     pub memory: MemorySettings,
     pub checkpoints: CheckpointSettings,
+    pub clarify: ClarifySettings,
     pub run: RunSettings,
 }
 
@@ -51,6 +53,7 @@ impl Settings {
             files: FileSettings::read(config, &mut odd),
             memory: section(config, "memory", &mut odd),
             checkpoints: section(config, "checkpoints", &mut odd),
+            clarify: section(config, "agent", &mut odd),
             run: RunSettings::read(config, &mut odd),
         };
         (settings, odd)

@@ -15,6 +15,7 @@ pub mod profile;
 pub mod sessions;
 pub mod status;
 mod table;
+pub mod tools;
 mod waiting;
 
 use crate::app::App;

@@ -8,6 +8,7 @@ mod switch;
 use super::{Console, Exit, Trouble};
 use crate::app::App;
 use crate::hands::Hands;
+use hermes_core::stop::Stop;
 use hermes_tools::gate::Yolo;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -101,5 +102,5 @@ async fn dispatch(args: ToolsArgs, profile: Option<&str>, console: &mut Console<
 
 /// Hands to look at: nobody listens to them.
 fn hands(app: &App) -> Hands {
-    Hands::new(app, Arc::new(|_| {}), Yolo::Off)
+    Hands::new(app, Arc::new(|_| {}), Yolo::Off, &Stop::new())
 }

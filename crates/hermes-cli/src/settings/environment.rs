@@ -89,6 +89,16 @@ impl Environment {
         Env::new(from_files.filter_map(value), self.process.clone())
     }
 
+    /// What this process was started with.
+    pub fn process(&self) -> &BTreeMap<String, String> {
+        &self.process
+    }
+
+    /// The names that stand in a `.env`.
+    pub fn written(&self) -> impl Iterator<Item = &str> {
+        self.file.keys().chain(self.managed.keys()).map(String::as_str)
+    }
+
     /// Where the administrator's settings are.
     pub fn managed_dir(&self) -> &Path {
         &self.managed_dir

@@ -82,9 +82,9 @@ fn mark_length(text: &str) -> Option<usize> {
     (middle && close == '»').then_some(MARK.len() + at + close.len_utf8())
 }
 
-/// At most this many characters of a text.
+/// At most this many bytes of a text, up to the end of a character.
 fn head(text: &str, most: usize) -> &str {
-    text.char_indices().nth(most).and_then(|(end, _)| text.get(..end)).unwrap_or(text)
+    text.get(..text.floor_char_boundary(most)).unwrap_or(text)
 }
 
 fn in_word(c: char) -> bool {

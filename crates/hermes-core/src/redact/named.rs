@@ -35,7 +35,8 @@ const VARIABLE_PARTS: &[&str] =
 /// Headers of requests; what stands behind them in a file is no code.
 const HEADERS: &[&str] = &["authorization", "proxy_authorization", "x_api_key", "api_key", "x_auth_token"];
 /// Words before the secret in a header.
-const SCHEMES: &[&str] = &["bearer", "basic", "token", "digest"];
+const SCHEMES: &[&str] =
+    &["bearer", "basic", "token", "digest", "negotiate", "ntlm", "oauth", "apikey", "api-key", "bot", "ssws", "splunk"];
 /// Values that say that there is none, and types that say what kind it would be.
 const EMPTY_WORDS: &[&str] = &["null", "none", "nil", "true", "false", "undefined"];
 const TYPE_WORDS: &[&str] = &[

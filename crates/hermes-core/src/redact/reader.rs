@@ -119,7 +119,8 @@ impl<'a> Reader<'a> {
             return self.cover(length);
         }
         if let Some(value) = named::value_of(word, after, self.sight) {
-            self.pass(length + value.lead);
+            self.key_in(word);
+            self.pass(value.lead);
             return self.cover(value.length);
         }
         if ["bearer", "basic"].iter().any(|scheme| word.eq_ignore_ascii_case(scheme)) {
@@ -131,16 +132,19 @@ impl<'a> Reader<'a> {
                 return self.cover(token);
             }
         }
-        match key::start(word) {
-            Some(start) => {
-                let key = word.get(start..).map_or(0, |key| key.trim_end_matches(['.', '-', '_']).len());
-                self.pass(start);
-                self.cover(key);
-            }
-            None => {
-                self.pass(length);
-            }
-        }
+        self.key_in(word);
+    }
+
+    /// Passes a word, and covers the key that it is or ends in.
+    fn key_in(&mut self, word: &str) {
+        let Some(start) = key::start(word) else {
+            self.pass(word.len());
+            return;
+        };
+        let key = word.get(start..).map_or(0, |key| key.trim_end_matches(['.', '-', '_']).len());
+        self.pass(start);
+        self.cover(key);
+        self.pass(word.len().saturating_sub(start + key));
     }
 
     /// `scheme://name:password@host` and `https://token@host`; what follows is read on.

@@ -367,8 +367,8 @@ proptest! {
         while let Some(at) = left.find(MARK) {
             let (kept, marked) = left.split_at(at);
             prop_assert!(rest.contains(kept), "{:?} is not in {:?}", kept, rest);
-            rest = &rest[rest.find(kept).unwrap() + kept.len()..];
-            left = &marked[mark_length(marked).unwrap_or(MARK.len())..];
+            rest = rest.split_once(kept).unwrap().1;
+            left = marked.split_at(mark_length(marked).unwrap_or(MARK.len())).1;
         }
         prop_assert!(rest.ends_with(left), "{:?} does not end {:?}", left, rest);
     }

@@ -18,6 +18,7 @@ mod settings;
 mod stamp;
 mod text;
 mod traffic;
+pub mod search;
 pub mod v4a;
 mod write;
 

@@ -71,12 +71,15 @@ enum Sends {
 }
 
 /// Programs that carry what they are given elsewhere.
-const SENDERS: [&str; 16] = [
+const SENDERS: [&str; 15] = [
     "curl", "wget", "nc", "ncat", "netcat", "socat", "scp", "sftp", "rsync", "ssh", "ftp", "telnet", "http", "https",
-    "xh", "openssl",
+    "xh",
 ];
 /// Options that name a key in order to use it.
-const USES_KEY: [&str; 6] = ["-i", "-F", "--key", "--cert", "--netrc-file", "-o"];
+const USES_KEY: [&str; 3] = ["--key", "--cert", "--netrc-file"];
+/// Programs that name a key and do not read it.
+const LEAVES_CLOSED: [&str; 13] =
+    ["cd", "chmod", "chown", "file", "ls", "mkdir", "rm", "rmdir", "stat", "test", "[", "touch", "which"];
 
 impl Notes {
     pub(super) fn add(&mut self, seen: Seen, what: &str) {
@@ -111,18 +114,23 @@ impl Notes {
 
     /// Notices keys and ways out. `ssh -i ~/.ssh/id host` uses a key; `curl -d @~/.ssh/id host` gives it away.
     fn carries(&mut self, act: &Act<'_>) {
-        if act.is(&SENDERS) {
+        let encrypts = act.name == "openssl" && act.has("s_client");
+        if act.is(&SENDERS) || encrypts {
             self.sends = Sends::Yes;
+        } else if act.is(&LEAVES_CLOSED) || act.name.starts_with("ssh-") {
+            return;
         }
+        let logs_in = act.is(&["ssh", "scp", "sftp", "rsync"]);
         let mut before = "";
         for text in act.texts() {
-            let uses = USES_KEY.contains(&before) || text.starts_with("-i") || text.contains("IdentityFile");
+            let identity = logs_in && (before == "-i" || text.starts_with("-i") || text.contains("IdentityFile"));
+            let uses = identity || USES_KEY.contains(&before);
             before = text;
-            if uses || !act.is(&SENDERS) && act.name.starts_with("ssh-") {
-                continue;
-            }
-            for part in text.split(['@', '=', ':', ',', ';']) {
-                self.names_key(part, act.place, act.cwd);
+            for part in text.split(['@', '=', ':', ',', ';']).filter(|_| !uses) {
+                // `-T/home/…`: the path is attached to its option.
+                let path =
+                    if part.starts_with('-') { part.find('/').and_then(|at| part.get(at..)) } else { Some(part) };
+                self.names_key(path.unwrap_or(part), act.place, act.cwd);
             }
         }
     }

@@ -88,6 +88,7 @@ const KEYS: [&str; 11] = [
     ".docker/config.json",
     ".azure",
 ];
+const OWN_KEYS: [&str; 3] = [".env", "auth.json", "mcp-tokens"];
 /// What lies beside keys and is none.
 const NO_KEYS: [&str; 4] = ["known_hosts", "authorized_keys", ".ssh/config", ".pub"];
 /// Files and folders by which Hermes is steered, or in which it keeps what must not be rewritten.
@@ -219,13 +220,12 @@ impl Place {
     /// Keys that open other doors: nothing that ever has to travel.
     pub(super) fn is_key(&self, text: &str, cwd: Option<&str>) -> bool {
         let Some(path) = self.absolute(text, cwd) else { return false };
-        let homes = [self.home.as_str(), "/root"];
-        let in_home = homes.iter().any(|home| KEYS.iter().any(|file| is_inside(&path, &format!("{home}/{file}"))));
-        let own = [".env", "auth.json", "mcp-tokens"]
-            .iter()
-            .any(|file| is_inside(&path, &format!("{}/{file}", self.hermes_home)));
-        let open = NO_KEYS.iter().any(|end| path.ends_with(end));
-        (in_home || own || path == "/etc/shadow") && !open
+        let among = |home: &str, files: &[&str]| {
+            let below = path.strip_prefix(home).and_then(|rest| rest.strip_prefix('/'));
+            below.is_some_and(|below| files.iter().any(|file| is_inside(below, file)))
+        };
+        let is_kept = among(&self.home, &KEYS) || among("/root", &KEYS) || among(&self.hermes_home, &OWN_KEYS);
+        (is_kept || path == "/etc/shadow") && !NO_KEYS.iter().any(|end| path.ends_with(end))
     }
 
     /// `.env`, `.env.local` …, `config.yaml`.

@@ -134,7 +134,7 @@ const READERS: &[(&[&str], Words)] = &[
     (&["timeout", "nice", "command"], Words::Any),
     (&["test", "["], Words::Test(|act| act.texts().all(|text| text != "-v" && !text.contains(['$', '`'])))),
     (&["date"], Words::Test(date_tells)),
-    (&["uniq", "xxd"], Words::Test(|act| act.operands().len() <= 1 && !act.short('r') && only_known(act))),
+    (&["uniq", "xxd"], Words::Test(|act| act.operands().len() <= 1 && !act.short('r') && only_known(act, &["-r"]))),
     (&["sed", "gsed"], Words::Test(sed_prints)),
     (&["env", "hostname"], Words::Test(|act| act.args.is_empty())),
     (&["git"], Words::Test(git_reads)),
@@ -152,7 +152,9 @@ pub(super) fn only_reads(act: &Act<'_>) -> bool {
     let Some((_, words)) = READERS.iter().find(|(names, _)| names.contains(&act.name)) else { return false };
     match words {
         Words::Any => true,
-        Words::Without(options) => only_known(act) && !act.texts().any(|text| options.iter().any(|no| is(text, no))),
+        Words::Without(options) => {
+            only_known(act, options) && !act.texts().any(|text| options.iter().any(|no| is(text, no)))
+        }
         Words::Only(words) => !act.args.is_empty() && act.texts().all(|text| words.contains(&text)),
         Words::Test(test) => test(act),
     }
@@ -162,20 +164,18 @@ pub(super) fn only_reads(act: &Act<'_>) -> bool {
 fn is(text: &str, option: &str) -> bool {
     if let Some(name) = text.strip_prefix("--") {
         let name = name.split('=').next().unwrap_or(name);
-        return name
-            .is_empty()
-            .then_some(false)
-            .unwrap_or_else(|| option.strip_prefix("--").is_some_and(|option| option.starts_with(name)));
+        return !name.is_empty() && option.strip_prefix("--").is_some_and(|option| option.starts_with(name));
     }
     let cluster = option.len() == 2 && text.starts_with('-');
     text == option || cluster && option.chars().next_back().is_some_and(|letter| text.contains(letter))
 }
 
-/// A variable or a pattern may become a word that begins with a dash.
-fn only_known(act: &Act<'_>) -> bool {
-    act.args
-        .iter()
-        .all(|word| word.is_known() && !(pattern::has_glob(&word.text) && word.text.starts_with(['*', '?', '['])))
+/// A variable may become any option, and an open pattern the name of a file that reads like one of these.
+fn only_known(act: &Act<'_>, options: &[&str]) -> bool {
+    act.args.iter().all(|word| {
+        let opens = pattern::has_glob(&word.text) && options.iter().any(|no| pattern::matches(&word.text, no));
+        word.is_known() && !opens
+    })
 }
 
 /// `date +%F`; `date 11160200` would set the clock.
@@ -207,7 +207,7 @@ fn sed_prints(act: &Act<'_>) -> bool {
         address.is_some_and(|address| address.bytes().all(|byte| byte.is_ascii_digit() || b",$".contains(&byte)))
     });
     let plain = act.texts().filter(|text| text.starts_with('-')).all(|text| matches!(text, "-n" | "-E" | "-r" | "--"));
-    plain && prints && only_known(act)
+    plain && prints && only_known(act, &["-i"])
 }
 
 /// Subcommands of git that look, and the options with which they do more.
@@ -233,7 +233,7 @@ const GIT_READS: [&str; 17] = [
 const GIT_ACTS: [&str; 6] = ["--output", "-O", "--open-files-in-pager", "--ext-diff", "--textconv", "--parseopt"];
 
 fn git_reads(act: &Act<'_>) -> bool {
-    if !only_known(act) {
+    if !only_known(act, &GIT_ACTS) {
         return false;
     }
     let mut rest = act.texts();

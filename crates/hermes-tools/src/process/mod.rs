@@ -1,48 +1,32 @@
 //! Processes that go on while the conversation does.
+//!
+//! [`Processes`] owns every one of them: its readers and waiters are tasks of this registry, its command comes only out of
+//! a permit, and [`Processes::close`] (or dropping the last clone) ends each with its whole family. A conversation sees
+//! and touches only its own. What happened unasked waits as [`News`] until the conversation takes it. What runs is
+//! written down, so that a later run of the program finds it again as "detached": it can be watched and ended, but its
+//! output and its input are gone.
 
-use crate::gate::Permit;
-use crate::settings::Settings;
-use hermes_types::SessionId;
-use std::collections::BTreeMap;
-use std::path::PathBuf;
+mod buffer;
+mod checkpoint;
+mod input;
+mod live;
+mod news;
+mod registry;
+mod start;
+mod tool;
+mod watch;
 
-/// All background processes of this program.
-pub struct Processes {}
+pub use news::{Happened, News, Reason};
+pub use registry::Processes;
+pub use start::{Face, Start, Started, Tell};
+pub use tool::ProcessTool;
 
-/// A process to be started.
-pub struct Start {
-    pub permit: Permit,
-    pub session: SessionId,
-    pub variables: BTreeMap<String, String>,
-    pub cwd: PathBuf,
-    pub face: Face,
-    pub tell: Tell,
-}
+/// Characters of output that are kept of each process.
+const KEPT_OUTPUT: usize = 200_000;
+/// Characters of output that go with an end.
+const LAST_OUTPUT: usize = 2000;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Face {
-    Pipes,
-    Pty,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Tell {
-    Nothing,
-    OnEnd,
-    OnMatch(Vec<String>),
-}
-
-pub struct Started {
-    pub id: String,
-    pub pid: u32,
-}
-
-impl Processes {
-    pub fn new(_settings: &Settings) -> Self {
-        Self {}
-    }
-
-    pub async fn start(&self, _start: Start) -> Result<Started, String> {
-        Err("background processes are not there yet".to_owned())
-    }
+/// Text as the model may read it.
+fn redacted(text: &str) -> String {
+    text.to_owned()
 }

@@ -8,6 +8,7 @@
 mod finish;
 mod frame;
 mod guardrail;
+mod hints;
 mod hook;
 mod read;
 mod sanitise;
@@ -16,9 +17,11 @@ mod spill;
 mod wave;
 
 pub use finish::{Disposition, Finished, Status};
-pub use guardrail::Guardrail;
+pub use guardrail::{Guardrail, GuardrailSettings, Thresholds};
+pub(crate) use hints::Ground;
+pub use hints::Hints;
 pub use hook::{CallView, Hook, OnFailure, Verdict};
-pub use settings::RunSettings;
+pub use settings::{Room, RunSettings, Sizes};
 pub use spill::Spill;
 pub use wave::{Untold, Witness};
 
@@ -88,7 +91,7 @@ impl Hands {
             results.push(self.conclude(read.skipped(), shown.as_ref(), desk).await);
         }
         results.extend(waiting.into_iter().map(Finished::skipped));
-        desk.shop.spill.fit_turn(&mut results).await;
+        desk.shop.spill.fit_turn(&mut results, desk.room.sizes()).await;
         match abort {
             Some(reason) => Err(Aborted { reason, results }),
             None => Ok(results),

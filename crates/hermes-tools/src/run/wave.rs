@@ -11,8 +11,8 @@ use crate::tool::{Card, Output, Source, ToolError};
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use hermes_core::stop::Stop;
-use hermes_types::{Event, Object, ToolCall, clip};
-use serde_json::json;
+use hermes_types::{Content, Event, Object, ToolCall, clip};
+use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
@@ -120,12 +120,11 @@ impl Hands {
             Ok(permit) => permit,
             Err(refused) => return Err(blocked(candidate.entry.tool.refused(&refused))),
         };
-        match witness.begins(call, permit.effects()).await {
-            Ok(()) => Ok((candidate, permit)),
-            Err(reason) => {
-                Err(blocked(json!({ "error": format!("not run, because it could not be recorded: {reason}") })))
-            }
+        if let Err(reason) = witness.begins(call, permit.effects()).await {
+            return Err(blocked(json!({ "error": format!("not run, because it could not be recorded: {reason}") })));
         }
+        desk.about_to_run(tool, permit.effects()).await;
+        Ok((candidate, permit))
     }
 
     /// Runs one call to its one end.
@@ -153,29 +152,7 @@ impl Hands {
         // A turn that is dropped takes its calls with it.
         let task = AbortOnDropHandle::new(tokio::spawn((prepared.run)(permit, cx.clone())));
         let end = wait(task, prepared.limit, &cx.stop, &stop, &*clock).await;
-        let mut abort = None;
-        let (status, disposition, content) = match end {
-            End::Gave(Ok(output)) => (Status::Done, Disposition::Complete, output.into_content()),
-            End::Gave(Err(ToolError::Tell(value))) => (Status::Failed, Disposition::Complete, value.to_string().into()),
-            End::Gave(Err(ToolError::Abort(reason))) => {
-                let content = json!({ "error": reason }).to_string();
-                abort = Some(reason);
-                (Status::Failed, Disposition::Complete, content.into())
-            }
-            End::Panicked(reason) => {
-                let error = sanitise::error(&format!("Tool execution failed: {reason}"));
-                (Status::Failed, Disposition::Unknown, json!({ "error": error }).to_string().into())
-            }
-            End::TimedOut(limit) => {
-                let error = format!("{} was stopped: it did not end within {} s", call.function.name, limit.as_secs());
-                (Status::TimedOut, Disposition::Unknown, json!({ "error": error }).to_string().into())
-            }
-            End::Cancelled => {
-                let error = format!("{} was interrupted; it may have done part of its work", call.function.name);
-                let content = json!({"error": error, "status": "cancelled"}).to_string();
-                (Status::Cancelled, Disposition::Unknown, content.into())
-            }
-        };
+        let (status, disposition, content, abort) = end.told(&call.function.name);
         let name = call.function.name.clone();
         let took = clock.elapsed().saturating_sub(began);
         let duration_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
@@ -187,19 +164,32 @@ impl Hands {
         });
         let finished = Finished { call: call.id, name, content, status, disposition, took };
         let finished = self.conclude(finished, shown.as_ref(), &desk).await;
-        (self.trim(finished, &entry.card, &canonical, &desk).await, abort)
+        let met = shown.as_ref();
+        (self.trim(finished, &entry.card, &canonical, met, &desk).await, abort)
     }
 
     /// What the model sees of a result: bounded, framed, and with a warning when it goes round in circles.
-    async fn trim(&self, mut finished: Finished, card: &Card, canonical: &str, desk: &Desk) -> Finished {
+    async fn trim(
+        &self,
+        mut finished: Finished,
+        card: &Card,
+        canonical: &str,
+        arguments: Option<&Object>,
+        desk: &Desk,
+    ) -> Finished {
         let seen = Seen { tool: &card.name, arguments: canonical, repeats: card.repeats };
         let failed = finished.status != Status::Done;
         let note = desk.guardrail.after(seen, failed, &finished.content.text(), &desk.settings().run.guardrails);
-        finished.content = desk.shop.spill.capped(&finished.call, card.result_cap, finished.content).await;
+        let sizes = desk.room.sizes();
+        finished.content = desk.shop.spill.capped(&finished.call, card.result_cap, finished.content, sizes).await;
         if card.source == Source::Strangers {
             finished.content = frame::framed(&card.name, finished.content);
         }
-        if let Some(note) = note {
+        let hints = match arguments.filter(|_| !failed) {
+            Some(arguments) => desk.hints.for_call(arguments, desk.ground(), desk.shop.objection()).await,
+            None => None,
+        };
+        for note in hints.into_iter().chain(note) {
             finished.content.append(&format!("\n\n{note}"));
         }
         finished
@@ -240,6 +230,30 @@ async fn wait(
 }
 
 impl End {
+    /// The end as a result, and the reason to end the turn when there is one.
+    fn told(self, tool: &str) -> (Status, Disposition, Content, Option<String>) {
+        let told = |value: Value| Content::Text(value.to_string());
+        match self {
+            Self::Gave(Ok(output)) => (Status::Done, Disposition::Complete, output.into_content(), None),
+            Self::Gave(Err(ToolError::Tell(value))) => (Status::Failed, Disposition::Complete, told(value), None),
+            Self::Gave(Err(ToolError::Abort(reason))) => {
+                (Status::Failed, Disposition::Complete, told(json!({ "error": reason })), Some(reason))
+            }
+            Self::Panicked(reason) => {
+                let error = sanitise::error(&format!("Tool execution failed: {reason}"));
+                (Status::Failed, Disposition::Unknown, told(json!({ "error": error })), None)
+            }
+            Self::TimedOut(limit) => {
+                let error = format!("{tool} was stopped: it did not end within {} s", limit.as_secs());
+                (Status::TimedOut, Disposition::Unknown, told(json!({ "error": error })), None)
+            }
+            Self::Cancelled => {
+                let error = format!("{tool} was interrupted; it may have done part of its work");
+                (Status::Cancelled, Disposition::Unknown, told(json!({"error": error, "status": "cancelled"})), None)
+            }
+        }
+    }
+
     fn of(joined: Result<Result<Output, ToolError>, tokio::task::JoinError>) -> Self {
         match joined {
             Ok(gave) => Self::Gave(gave),

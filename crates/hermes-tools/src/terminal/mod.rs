@@ -10,6 +10,7 @@ pub mod family;
 mod guidance;
 mod local;
 mod meaning;
+pub(crate) mod pty;
 pub mod sandbox;
 mod script;
 mod settings;

@@ -1,1 +1,256 @@
-//! Named sets of tools.
+//! Named sets of tools: which names stand for which tools, and what a conversation may call.
+//!
+//! A [`Catalogue`] knows the sets of the table, those that plugins and MCP servers made by registering tools, their other
+//! names, and sets made at run time. Every name it gives is only a wish: whether a tool is there and ready is the business
+//! of the registry. Resolving ends for every set of includes, circles among them.
+
+mod distribution;
+mod platform;
+mod table;
+
+pub use distribution::{Distribution, UnknownDistribution, distribution, distributions};
+pub use platform::{Circumstances, for_platform};
+
+use crate::registry::Registry;
+use std::collections::{BTreeMap, BTreeSet};
+use table::{CORE, Core, LEGACY, Row, TOOLSETS};
+
+const EVERYTHING: &[&str] = &["all", "*"];
+const MCP: &str = "mcp-";
+const BUNDLE: &str = "hermes-";
+const KANBAN: &str = "kanban";
+const KANBAN_TASK: &str = "HERMES_KANBAN_TASK";
+
+/// What a toolset is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A part that can be taken or left.
+    Plain,
+    /// Chosen by the kind of work; made of the core.
+    Posture,
+    /// Everything for a place where people talk to the agent.
+    Bundle,
+}
+
+/// A toolset made at run time.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Custom {
+    pub description: String,
+    pub tools: BTreeSet<String>,
+    pub includes: Vec<String>,
+}
+
+/// What is wanted.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Selection {
+    /// Nothing named means every toolset there is.
+    pub enabled: Option<Vec<String>>,
+    /// Taken away last, whatever was named.
+    pub disabled: Vec<String>,
+}
+
+/// What a conversation may call.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Selected {
+    pub names: BTreeSet<String>,
+    /// Names that no toolset has.
+    pub unknown: Vec<String>,
+}
+
+impl Selection {
+    pub fn of<T: Into<String>>(enabled: impl IntoIterator<Item = T>) -> Self {
+        Self { enabled: Some(enabled.into_iter().map(Into::into).collect()), disabled: Vec::new() }
+    }
+
+    #[must_use]
+    pub fn without<T: Into<String>>(mut self, disabled: impl IntoIterator<Item = T>) -> Self {
+        self.disabled.extend(disabled.into_iter().map(Into::into));
+        self
+    }
+
+    /// A process that works on a task of a board has the board, whatever was chosen.
+    #[must_use]
+    pub fn with_variables(mut self, variables: &BTreeMap<String, String>) -> Self {
+        if let Some(enabled) = &mut self.enabled
+            && variables.get(KANBAN_TASK).is_some_and(|task| !task.is_empty())
+            && !enabled.iter().any(|name| name == KANBAN)
+        {
+            enabled.push(KANBAN.to_owned());
+        }
+        self
+    }
+}
+
+/// The tools of a selection, with the toolsets of the table and of the registry.
+pub fn select(registry: &Registry, selection: &Selection) -> Selected {
+    Catalogue::new(registry).select(selection)
+}
+
+/// All toolsets.
+pub struct Catalogue<'a> {
+    registry: &'a Registry,
+    custom: BTreeMap<String, Custom>,
+    /// Messengers that plugins brought.
+    platforms: BTreeSet<String>,
+}
+
+impl<'a> Catalogue<'a> {
+    pub fn new(registry: &'a Registry) -> Self {
+        Self { registry, custom: BTreeMap::new(), platforms: BTreeSet::new() }
+    }
+
+    /// A toolset made at run time. It takes the place of one of the same name.
+    #[must_use]
+    pub fn with(mut self, name: impl Into<String>, custom: Custom) -> Self {
+        self.custom.insert(name.into(), custom);
+        self
+    }
+
+    /// A messenger of a plugin: `hermes-<platform>` has the core and the tools of the plugin.
+    #[must_use]
+    pub fn with_platform(mut self, platform: impl Into<String>) -> Self {
+        self.platforms.insert(platform.into());
+        self
+    }
+
+    /// Every toolset by its own name.
+    pub fn names(&self) -> BTreeSet<String> {
+        let known = TOOLSETS.iter().map(|row| row.name.to_owned());
+        known.chain(self.registry.toolsets()).chain(self.custom.keys().cloned()).collect()
+    }
+
+    pub fn knows(&self, name: &str) -> bool {
+        EVERYTHING.contains(&name)
+            || self.custom.contains_key(name)
+            || row(name).is_some()
+            || self.platform_of(name).is_some()
+            || self.registry.aliased(name).is_some()
+            || self.registry.toolsets().contains(name)
+    }
+
+    pub fn kind(&self, name: &str) -> Kind {
+        match row(name).filter(|_| !self.custom.contains_key(name)) {
+            Some(row) => row.kind,
+            None if self.platform_of(name).is_some() => Kind::Bundle,
+            None => Kind::Plain,
+        }
+    }
+
+    /// For people.
+    pub fn description(&self, name: &str) -> Option<String> {
+        if let Some(custom) = self.custom.get(name) {
+            return Some(custom.description.clone());
+        }
+        if let Some(row) = row(name) {
+            return Some(row.description.to_owned());
+        }
+        let own = self.registry.aliased(name).unwrap_or_else(|| name.to_owned());
+        match own.strip_prefix(MCP) {
+            _ if EVERYTHING.contains(&name) => Some("Every toolset".to_owned()),
+            _ if !self.knows(name) => None,
+            Some(server) => Some(format!("MCP server '{server}' tools")),
+            None => Some(format!("Plugin toolset: {own}")),
+        }
+    }
+
+    /// The tools of a toolset with everything it includes; none for a name nobody knows.
+    pub fn tools(&self, name: &str) -> BTreeSet<String> {
+        let mut tools = BTreeSet::new();
+        let mut visited = BTreeSet::new();
+        let mut waiting = vec![name.to_owned()];
+        while let Some(name) = waiting.pop() {
+            let name = self.own_name(name);
+            if !visited.insert(name.clone()) {
+                continue;
+            }
+            if EVERYTHING.contains(&name.as_str()) {
+                waiting.extend(self.names());
+                continue;
+            }
+            tools.extend(self.registry.tools_of(&name));
+            if let Some(custom) = self.custom.get(&name) {
+                tools.extend(custom.tools.iter().cloned());
+                waiting.extend(custom.includes.iter().cloned());
+            } else if let Some(row) = row(&name) {
+                tools.extend(row.written().map(str::to_owned));
+                waiting.extend(row.includes.iter().map(|name| (*name).to_owned()));
+            } else if let Some(platform) = self.platform_of(&name) {
+                tools.extend(core().map(str::to_owned));
+                tools.extend(self.registry.tools_of(platform));
+            }
+        }
+        tools
+    }
+
+    pub fn select(&self, selection: &Selection) -> Selected {
+        let mut selected = Selected::default();
+        match &selection.enabled {
+            None => selected.names = self.tools("all"),
+            Some(names) => {
+                for name in names {
+                    match self.meant(name) {
+                        Some(tools) => selected.names.extend(tools),
+                        None => selected.unknown.push(name.clone()),
+                    }
+                }
+            }
+        }
+        for name in &selection.disabled {
+            match self.meant(name) {
+                // Without a bundle the core is still there: turning off a messenger must not empty the list.
+                Some(tools) if self.is_made_of_core(name) => {
+                    selected.names.retain(|tool| !tools.contains(tool) || core().any(|kept| kept == tool));
+                }
+                Some(tools) => selected.names.retain(|tool| !tools.contains(tool)),
+                None => selected.unknown.push(name.clone()),
+            }
+        }
+        selected
+    }
+
+    /// The tools behind a name in a list: a toolset's, or those of an older name.
+    fn meant(&self, name: &str) -> Option<BTreeSet<String>> {
+        if self.knows(name) {
+            return Some(self.tools(name));
+        }
+        let (_, tools) = LEGACY.iter().find(|(legacy, _)| *legacy == name)?;
+        Some(tools.iter().map(|tool| (*tool).to_owned()).collect())
+    }
+
+    fn is_made_of_core(&self, name: &str) -> bool {
+        name.starts_with(BUNDLE) || self.kind(name) == Kind::Posture
+    }
+
+    fn own_name(&self, name: String) -> String {
+        let is_own = self.custom.contains_key(&name) || row(&name).is_some();
+        if is_own { name } else { self.registry.aliased(&name).unwrap_or(name) }
+    }
+
+    fn platform_of<'n>(&self, name: &'n str) -> Option<&'n str> {
+        name.strip_prefix(BUNDLE).filter(|platform| self.platforms.contains(*platform))
+    }
+}
+
+impl Row {
+    /// The tools of this row, without those of its includes and of plugins.
+    fn written(&self) -> impl Iterator<Item = &'static str> {
+        let (parts, without): (&[&[&str]], _) = match self.core {
+            Core::None => (&[], &[] as &[&[&str]]),
+            Core::Without(without) => (CORE, without),
+        };
+        let is_left_out = move |tool: &&str| without.iter().any(|part| part.contains(tool));
+        let core = parts.iter().flat_map(|part| part.iter().copied()).filter(move |tool| !is_left_out(tool));
+        core.chain(self.tools.iter().copied())
+    }
+}
+
+fn row(name: &str) -> Option<&'static Row> {
+    TOOLSETS.iter().find(|row| row.name == name)
+}
+
+fn core() -> impl Iterator<Item = &'static str> {
+    CORE.iter().flat_map(|part| part.iter().copied())
+}
+
+#[cfg(test)]
+mod tests;

@@ -36,7 +36,6 @@ const STILL: [&str; 40] = [
     "{ ls; pwd; }",
     "diff <(ls a) <(ls b)",
     "cat < Cargo.toml",
-    "cat <<'E'\nhello\nE",
     "echo hi >&2",
     "ls 2>&1 | tail -3",
     "cargo --version",
@@ -45,10 +44,11 @@ const STILL: [&str; 40] = [
     "printf '%s\\n' a b",
     "git show HEAD:src/lib.rs | head",
     "while false; do ls; done",
+    // Last: nothing can stand behind it.
+    "cat <<'E'\nhello\nE",
 ];
 
-const STIRS: [&str; 63] = [
-    "",
+const STIRS: [&str; 62] = [
     "cd src && ls",
     "ls > files",
     "ls >> files",
@@ -135,7 +135,7 @@ proptest! {
 
     /// Nothing that stirs becomes still beside what is.
     #[test]
-    fn company_makes_nothing_still(one in 0..STILL.len(), other in 1..STIRS.len(), joint in 0..5_usize) {
+    fn company_makes_nothing_still(one in 0..STILL.len() - 1, other in 0..STIRS.len(), joint in 0..5_usize) {
         let joint = [" ; ", " && ", " || ", " | ", "\n"][joint];
         let (one, other) = (STILL[one], STIRS[other]);
         for both in [format!("{one}{joint}{other}"), format!("{other}{joint}{one}"), format!("echo \"$({other}\n)\"")] {

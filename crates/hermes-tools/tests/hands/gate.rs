@@ -13,10 +13,10 @@ use hermes_tools::gate::{
     Wish, Yolo,
 };
 use hermes_tools::registry::Replace;
-use hermes_tools::run::{CallView, Hook, OnFailure, Status, Verdict};
+use hermes_tools::run::{CallView, Hook, OnFailure, Status, Untold, Verdict};
 use hermes_tools::settings::{Settings, Surroundings};
 use hermes_tools::tool::{Card, Output, Tool, ToolError};
-use hermes_types::SessionId;
+use hermes_types::{CallId, SessionId, ToolCall};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -349,20 +349,12 @@ async fn what_a_hook_wants_asked_is_asked_and_remembered_by_its_reason() {
     let answers = vec![Answer::Session, Answer::Deny];
     let (stage, reached) = paper(Plan { answers: Some(answers), ..Plan::default() });
     let hands = stage.hands().with_hook(Arc::new(Wants(None)));
-    let call = |command: &str| {
+    let call = |id: &str, command: &str| {
         let arguments = json!({ "command": command }).to_string();
-        hermes_types::ToolCall::new(hermes_types::CallId::new(format!("c-{command}")), "runner", arguments.as_str())
+        ToolCall::new(CallId::new(id), "runner", arguments.as_str())
     };
-    let calls = [call("one"), call("one "), call("one"), call("two")];
-    let results = hands
-        .run(
-            &[calls[0].clone(), calls[2].clone(), calls[3].clone()],
-            &stage.desk,
-            &hermes_tools::run::Untold,
-            &stage.stop,
-        )
-        .await
-        .expect("no abort");
+    let calls = [call("a", "one"), call("b", "one"), call("c", "two")];
+    let results = hands.run(&calls, &stage.desk, &Untold, &stage.stop).await.expect("no abort");
     let states: Vec<Status> = results.iter().map(|result| result.status).collect();
     assert_eq!(states, [Status::Done, Status::Done, Status::Blocked], "one yes covers one reason");
     assert_eq!(*reached.lock().expect("reached"), ["one", "one"]);
@@ -371,8 +363,7 @@ async fn what_a_hook_wants_asked_is_asked_and_remembered_by_its_reason() {
     assert_eq!(reasons, [vec!["spends one".to_owned()], vec!["spends two".to_owned()]]);
     let nobody = paper(Plan::default());
     let hands = nobody.0.hands().with_hook(Arc::new(Wants(Some("money"))));
-    let refused =
-        hands.run(&calls[..1], &nobody.0.desk, &hermes_tools::run::Untold, &nobody.0.stop).await.expect("no abort");
+    let refused = hands.run(&calls[..1], &nobody.0.desk, &Untold, &nobody.0.stop).await.expect("no abort");
     assert_eq!(refused[0].status, Status::Blocked);
 }
 

@@ -12,7 +12,15 @@ mod dispatch;
 mod gate;
 mod registry;
 mod family;
+mod search;
+mod files_patch;
+mod files_read;
+mod files_write;
 #[allow(dead_code, reason = "the stage offers more than every story uses")]
 mod stage;
 mod terminal;
 mod traitor;
+mod results;
+#[allow(dead_code, reason = "the stage offers more than every story uses")]
+mod stage;
+mod toolsets;

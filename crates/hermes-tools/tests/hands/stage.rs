@@ -95,7 +95,7 @@ impl Stage {
             listener: Arc::new(move |event: Event| heard.lock().expect("events").push(event)),
         };
         let desk = Desk::new(Workshop::new(settings, ports), SessionId::new("20260101_000000_stage0"));
-        let registry = Arc::new(hermes_tools::builtin::registry(clock));
+        let registry = Arc::new(hermes_tools::builtin::registry(clock, desk.settings()));
         Self { dir, registry, desk, person, kept, events, stop: Stop::new(), calls: AtomicUsize::new(0) }
     }
 
@@ -133,6 +133,8 @@ impl Stage {
     }
 
     pub(crate) async fn call_text(&self, tool: &str, arguments: Value) -> String {
+        // A turn of its own: repeating a call in a story is no loop.
+        self.desk.guardrail.begin_turn();
         let finished = self.batch(&[(tool, arguments)]).await.remove(0);
         finished.content.text()
     }

@@ -16,12 +16,13 @@ const ALIKE: f64 = 0.7;
 
 pub(super) async fn run(app: &App, args: CallArgs, console: &mut Console<'_>) -> Result<Exit, Trouble> {
     let yolo = if args.yolo { Yolo::On } else { Yolo::Off };
-    let hands = Hands::new(app, Arc::new(|_| {}), yolo);
+    let stop = stop_on_signal();
+    let hands = Hands::new(app, Arc::new(|_| {}), yolo, &stop);
     for warning in &hands.warnings {
         writeln!(console.err, "{warning}")?;
     }
     let names = hands.registry.describe().iter().map(|tool| tool.card.name.to_string()).collect();
-    if hands.registry.tool_card(&args.tool).is_none() {
+    if !hands.registry.has(&args.tool) {
         return Err(Trouble::Usage(unknown(&hands.registry, &args.tool)));
     }
     let arguments = if args.arguments == "-" { read_all(console)? } else { args.arguments };
@@ -32,7 +33,6 @@ pub(super) async fn run(app: &App, args: CallArgs, console: &mut Console<'_>) ->
         desk.move_to(cwd);
     }
     let call = ToolCall::new(CallId::new("call_by_hand"), args.tool.as_str(), arguments.as_str());
-    let stop = stop_on_signal();
     let tools = run::Hands::new(hands.registry.clone(), names);
     let results = match tools.run(&[call], &desk, &Untold, &stop).await {
         Ok(results) => results,

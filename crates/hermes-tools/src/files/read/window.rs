@@ -98,7 +98,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_window_gives_the_same_page_as_the_whole_text(
-            text in "(\u{feff}|)([aé\r]{0,9}\n){0,9}[aé]{0,9}", offset in 1..12_usize, limit in 1..9_usize,
+            text in "(\u{feff}a|)([aé\r]{0,9}\n){0,9}[aé]{0,9}", offset in 1..12_usize, limit in 1..9_usize,
             line_chars in 1..8_usize, page_chars in 20..60_usize, buffer in 1..9_usize
         ) {
             let request = PageRequest { offset, limit, line_chars, page_chars };

@@ -44,10 +44,6 @@ impl Lint {
     fn skipped(message: String) -> Self {
         Self { status: "skipped", output: None, message: Some(message) }
     }
-
-    pub(crate) fn is_error(&self) -> bool {
-        self.status == "error"
-    }
 }
 
 struct Linter {

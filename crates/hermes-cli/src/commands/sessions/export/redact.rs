@@ -1,5 +1,6 @@
 //! A conversation without its secrets, as far as they can be told from other text: values under a name that belongs to a
-//! secret, whatever they are, and in every text what [`redact::text`] knows. It is no promise: what looks like prose stays.
+//! secret, whatever they are, and in every text what [`redact::text`] knows. It is no promise: what looks like prose
+//! stays.
 
 use hermes_core::redact;
 use hermes_types::{Export, Object};
