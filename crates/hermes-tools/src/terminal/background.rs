@@ -138,7 +138,8 @@ impl Reading {
 
     /// A line that ends with an operator goes on.
     fn line_ends(&mut self, at: usize, command: &str) {
-        let goes_on = self.after_operator.and_then(|after| command.get(after..at)).is_some_and(|text| text.trim().is_empty());
+        let goes_on =
+            self.after_operator.and_then(|after| command.get(after..at)).is_some_and(|text| text.trim().is_empty());
         if !goes_on {
             self.end_list();
         }

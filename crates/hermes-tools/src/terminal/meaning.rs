@@ -41,7 +41,8 @@ fn last_program(command: &str) -> Option<String> {
         }
         last.push(character);
     }
-    let is_assignment = |word: &&str| word.split_once('=').is_some_and(|(name, _)| !name.contains('/') && !name.is_empty());
+    let is_assignment =
+        |word: &&str| word.split_once('=').is_some_and(|(name, _)| !name.contains('/') && !name.is_empty());
     let word = last.split_whitespace().find(|word| !is_assignment(word))?;
     word.rsplit('/').next().map(str::to_owned)
 }

@@ -119,8 +119,7 @@ const WHERE: &str = "\\builtin pwd -P || \\builtin printf '%s\\n' \"$PWD\";";
 /// A command with a trap of its own for EXIT replaces ours; then `exit` has to keep the state. Subshells keep nothing,
 /// and `exit` without a number means what it always means, in traps too.
 fn exit_that_keeps(keep: &[u8]) -> Vec<u8> {
-    let mut text = b"exit() { { __hermes_code=$?; __hermes_flags=$-; if [[ $BASH_SUBSHELL == 0 ]]; then "
-        .to_vec();
+    let mut text = b"exit() { { __hermes_code=$?; __hermes_flags=$-; if [[ $BASH_SUBSHELL == 0 ]]; then ".to_vec();
     text.extend(keep);
     text.extend(
         b"; fi; } 2>/dev/null; \\builtin set +e; __hermes_status() { \\builtin return \"$__hermes_code\"; }; __hermes_status; \
@@ -154,7 +153,8 @@ pub(super) fn take_marker(output: &mut Vec<u8>, marker: &str) -> Option<PathBuf>
     let closing = rfind(near, needle)?;
     let opening = rfind(near.get(..closing)?, needle)?;
     let path = near.get(opening + needle.len()..closing)?;
-    let path = path.strip_suffix(b"\n").unwrap_or(path);
+    // A terminal turns the end of a line into two characters.
+    let path = path.strip_suffix(b"\r\n").or(path.strip_suffix(b"\n")).unwrap_or(path);
     let path = PathBuf::from(OsString::from_vec(path.to_vec()));
     let after = base + closing + needle.len();
     let after = after + usize::from(output.get(after) == Some(&b'\n'));

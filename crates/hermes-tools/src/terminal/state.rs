@@ -35,8 +35,13 @@ impl Drop for StateFile {
 pub(super) enum Testament {
     /// It said nothing, or not all.
     None,
-    Unchanged { cwd: PathBuf },
-    Changed { cwd: PathBuf, state: Arc<StateFile> },
+    Unchanged {
+        cwd: PathBuf,
+    },
+    Changed {
+        cwd: PathBuf,
+        state: Arc<StateFile>,
+    },
 }
 
 /// Reads what a shell left in these files. They are gone afterwards, but for a state that is kept.

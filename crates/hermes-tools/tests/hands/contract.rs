@@ -4,6 +4,7 @@ use crate::stage::{Plan, Stage};
 use hermes_core::stop::Stop;
 use hermes_tools::effects::{Company, Effects};
 use hermes_tools::gate::{Permit, Wish};
+use hermes_tools::process::Face;
 use hermes_tools::settings::Settings;
 use hermes_tools::terminal::{Backend, Capture, Ended, Executed, Local, Memory, Reporting, Request, Stdin, Unable};
 use serde_json::json;
@@ -51,6 +52,7 @@ backends![
     a_command_may_replace_the_shell,
     traps_of_a_command_run_and_cost_nothing,
     quotes_heredocs_and_line_numbers,
+    a_command_may_have_a_terminal,
     a_very_long_command,
     nul_is_refused,
     calls_side_by_side_do_not_tear_the_state,
@@ -106,6 +108,7 @@ fn request() -> Request {
         timeout: Duration::from_secs(60),
         stdin: Stdin::Empty,
         capture: Capture::Within(50_000),
+        face: Face::Pipes,
         stop: Stop::new(),
     }
 }
@@ -162,7 +165,10 @@ async fn functions_aliases_and_options_last(make: Make) {
     world.run("greet() { echo \"hello $1\"; }; _own() { echo own; }; export -f greet; alias hi='greet you'").await;
     world.run("shopt -s nullglob; set -o pipefail; set -f; umask 027; exit 0").await;
     assert_eq!(world.say("hi; _own; bash -c 'greet child'").await, "hello you\nown\nhello child\n");
-    assert_eq!(world.say("echo *; false | true; echo $?; umask; shopt nullglob").await, "*\n1\n0027\nnullglob       \ton\n");
+    assert_eq!(
+        world.say("echo *; false | true; echo $?; umask; shopt nullglob").await,
+        "*\n1\n0027\nnullglob       \ton\n"
+    );
     world.run("set +f; unset -f greet; unalias hi").await;
     assert_eq!(world.say("declare -F; alias; set | grep -c '^__hermes_'").await, "declare -f _own\n0\n");
 }
@@ -227,7 +233,8 @@ async fn a_lost_directory_becomes_the_nearest_above(make: Make) {
 
 async fn a_slow_command_is_ended_with_its_family(make: Make) {
     let world = World::new(make);
-    let slow = "trap '' TERM; sleep 300 & echo $! > child; setsid sleep 301 & echo $! > far; echo begun; wait; sleep 300";
+    let slow =
+        "trap '' TERM; sleep 300 & echo $! > child; setsid sleep 301 & echo $! > far; echo begun; wait; sleep 300";
     let limit = Request { timeout: Duration::from_secs(1), ..request() };
     let ended = world.run_with(&world.project(), slow, limit.clone()).await.expect("it ran");
     assert_eq!(ended.output, "begun\n[Command timed out after 1s]");
@@ -332,13 +339,8 @@ async fn a_command_may_replace_the_shell(make: Make) {
     let world = World::new(make);
     world.run("export KEPT=1").await;
     let replaced = world.run("cd /usr; export LOST=1; exec sh -c 'echo other; exit 7'").await;
-    let wanted = Executed {
-        output: "other\n".into(),
-        exit_code: 7,
-        ended: Ended::Exited,
-        cwd: None,
-        state: Memory::Lost,
-    };
+    let wanted =
+        Executed { output: "other\n".into(), exit_code: 7, ended: Ended::Exited, cwd: None, state: Memory::Lost };
     assert_eq!(replaced, wanted);
     let killed = world.run("kill -9 $$").await;
     assert_eq!((killed.exit_code, killed.state), (137, Memory::Lost));
@@ -353,7 +355,7 @@ async fn traps_of_a_command_run_and_cost_nothing(make: Make) {
     assert_eq!((leaving.output.as_str(), leaving.exit_code, leaving.cwd), ("bye 6\n", 6, Some("/".into())));
     let bare = world.run("trap 'true' EXIT; false; exit").await;
     assert_eq!(bare.exit_code, 1);
-    assert_eq!(world.say("echo $T; declare -F; type exit").await, "2\nexit is a special shell builtin\n");
+    assert_eq!(world.say("echo $T; declare -F; type exit").await, "2\nexit is a shell builtin\n");
     assert_eq!(world.say("(trap 'echo inner' EXIT; exit 2); echo $?").await, "inner\n2\n");
 }
 
@@ -367,6 +369,19 @@ async fn quotes_heredocs_and_line_numbers(make: Make) {
     let missing = world.run("true\n\nno-such-program-at-all").await;
     assert_eq!((missing.exit_code, missing.output.contains("line 3: no-such-program")), (127, true), "{missing:?}");
     assert_eq!(world.run("").await.exit_code, 0);
+}
+
+async fn a_command_may_have_a_terminal(make: Make) {
+    let world = World::new(make);
+    let face = Request { face: Face::Pty, ..request() };
+    let seen =
+        world.run_with(&world.project(), "test -t 0 && tty -s && echo yes; cd /usr; export P=1", face.clone()).await;
+    let seen = seen.expect("it runs");
+    assert_eq!((seen.output.as_str(), seen.exit_code, seen.cwd), ("yes\n", 0, Some("/usr".into())));
+    assert_eq!(world.say("echo $P; test -t 0 || echo no").await, "1\nno\n");
+    let limit = Request { timeout: Duration::from_secs(1), ..face };
+    let slow = world.run_with(&world.project(), "sleep 300", limit).await.expect("it ran");
+    assert_eq!((slow.output.as_str(), slow.exit_code), ("[Command timed out after 1s]", 124));
 }
 
 async fn a_very_long_command(make: Make) {

@@ -21,6 +21,4 @@ mod stage;
 mod terminal;
 mod traitor;
 mod results;
-#[allow(dead_code, reason = "the stage offers more than every story uses")]
-mod stage;
 mod toolsets;

@@ -36,7 +36,10 @@ async fn the_conversation_moves_with_cd_and_not_with_workdir() {
     assert_eq!(run(&stage, "pwd").await, place("a"));
     assert_eq!(stage.desk.cwd(), stage.path("a"));
     assert_eq!(stage.call("terminal", json!({"command": "pwd", "workdir": "b"})).await, place("a/b"));
-    assert_eq!(stage.call("terminal", json!({"command": "pwd", "workdir": "~"})).await, ran(&stage.root().join("home").display().to_string()));
+    assert_eq!(
+        stage.call("terminal", json!({"command": "pwd", "workdir": "~"})).await,
+        ran(&stage.root().join("home").display().to_string())
+    );
     assert_eq!(run(&stage, "pwd; echo $X").await, ran(&format!("{}\n1", stage.path("a").display())));
 }
 
@@ -86,7 +89,10 @@ async fn what_cannot_work_is_refused_before_anything_runs() {
 async fn what_the_gate_refuses_has_the_shape_of_a_command_that_did_not_run() {
     let stage = Stage::new();
     let refused = run(&stage, "rm -rf /").await;
-    assert_eq!((&refused["output"], &refused["exit_code"], &refused["status"]), (&json!(""), &json!(-1), &json!("blocked")));
+    assert_eq!(
+        (&refused["output"], &refused["exit_code"], &refused["status"]),
+        (&json!(""), &json!(-1), &json!("blocked"))
+    );
     assert!(refused["error"].as_str().is_some_and(|error| error.starts_with("BLOCKED (hardline)")), "{refused}");
 }
 
@@ -179,6 +185,18 @@ async fn another_backend_is_never_replaced_by_this_machine() {
     let refused = run(&stage, "touch made").await;
     assert_eq!(refused["status"], "disabled", "{refused}");
     assert!(!stage.path("made").exists());
+}
+
+#[tokio::test]
+async fn a_background_command_is_handed_over() {
+    let stage = Stage::new();
+    let started = stage.call("terminal", json!({"command": "echo over there", "background": true})).await;
+    let id = started["session_id"].as_str().unwrap_or_default().to_owned();
+    assert!(id.starts_with("proc_"), "{started}");
+    assert_eq!((&started["output"], &started["exit_code"]), (&json!("Background process started"), &json!(0)));
+    let waited = stage.call("process", json!({"action": "wait", "session_id": id})).await;
+    assert_eq!((&waited["status"], &waited["exit_code"]), (&json!("exited"), &json!(0)), "{waited}");
+    assert!(waited["output"].as_str().is_some_and(|output| output.contains("over there")), "{waited}");
 }
 
 #[tokio::test]
