@@ -156,9 +156,13 @@ pub(super) fn take_marker(output: &mut Vec<u8>, marker: &str) -> Option<PathBuf>
     // A terminal turns the end of a line into two characters.
     let path = path.strip_suffix(b"\r\n").or(path.strip_suffix(b"\n")).unwrap_or(path);
     let path = PathBuf::from(OsString::from_vec(path.to_vec()));
+    let end_of_line = |at: usize| {
+        [b"\r\n".as_slice(), b"\n"].into_iter().find(|end| output.get(at..).is_some_and(|rest| rest.starts_with(end)))
+    };
     let after = base + closing + needle.len();
-    let after = after + usize::from(output.get(after) == Some(&b'\n'));
-    let before = (base + opening).saturating_sub(1);
+    let after = after + end_of_line(after).map_or(0, <[u8]>::len);
+    let before = output.get(..base + opening)?;
+    let before = before.strip_suffix(b"\r\n").or(before.strip_suffix(b"\n")).unwrap_or(before).len();
     // What a background job wrote after the marker stays.
     output.drain(before..after.min(output.len()));
     Some(path)
@@ -178,6 +182,9 @@ mod tests {
         let mut output = b"hi\n\nMARK/a b\nMARK\nlate".to_vec();
         assert_eq!(take_marker(&mut output, "MARK"), Some(PathBuf::from("/a b")));
         assert_eq!(output, b"hi\nlate");
+        let mut output = b"hi\r\n\r\nMARK/a b\r\nMARK\r\n".to_vec();
+        assert_eq!(take_marker(&mut output, "MARK"), Some(PathBuf::from("/a b")));
+        assert_eq!(output, b"hi\r\n");
     }
 
     #[test]
