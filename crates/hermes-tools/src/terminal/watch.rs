@@ -3,7 +3,7 @@
 
 use super::backend::{Capture, Ended, Request, Stdin};
 use super::capture::Captured;
-use super::family::Family;
+use super::family::{Family, Identity};
 use super::pty;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
@@ -45,9 +45,15 @@ struct Leash<'a>(Option<&'a Family>);
 impl Drop for Leash<'_> {
     fn drop(&mut self) {
         if let Some(family) = self.0.take() {
-            family.kill();
+            tell(&family.kill());
         }
     }
+}
+
+fn tell(survivors: &[Identity]) {
+    survivors
+        .iter()
+        .for_each(|survivor| tracing::warn!(pid = survivor.pid, "a process of a command could not be ended"));
 }
 
 pub(super) async fn watched(mut child: Child, family: &Family, request: Request) -> Watched {
@@ -71,7 +77,8 @@ pub(super) async fn watched(mut child: Child, family: &Family, request: Request)
     let linger = match ended {
         Ended::Exited => LINGER,
         Ended::TimedOut | Ended::Interrupted => {
-            let (_, waited) = tokio::join!(family.end(GRACE), timeout(GRACE + REAP, child.wait()));
+            let (survivors, waited) = tokio::join!(family.end(GRACE), timeout(GRACE + REAP, child.wait()));
+            tell(&survivors);
             status = waited.ok().and_then(Result::ok);
             IDLE
         }

@@ -222,8 +222,6 @@ async fn nothing_stays_in_the_temp_directory() {
     assert_eq!(made[0].metadata().expect("its data").permissions().mode() & 0o777, 0o700);
     let files: Vec<_> = std::fs::read_dir(made[0].path()).expect("a directory").flatten().collect();
     assert_eq!(files.len(), 1, "the one state: {files:?}");
-    let registry = stage.registry.clone();
-    drop(registry);
     let Stage { desk, .. } = stage;
     drop(desk);
     assert!(!made[0].path().exists());
@@ -232,6 +230,7 @@ async fn nothing_stays_in_the_temp_directory() {
 /// `cargo test --release -p hermes-tools --test hands what_a_command_costs -- --ignored --nocapture`.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "a measurement, for a quiet machine"]
+#[allow(clippy::print_stdout, reason = "the numbers are what it is for")]
 async fn what_a_command_costs() {
     let stage = Stage::new();
     run(&stage, "true").await;
@@ -253,7 +252,7 @@ async fn what_a_command_costs() {
         eight.push(began.elapsed());
     }
     let (alone, eight, bare) = (median(alone), median(eight), median(bare));
-    assert!(alone < bare + Duration::from_millis(4), "one {alone:?}, bash itself {bare:?}, eight {eight:?}");
-    assert!(eight < Duration::from_millis(20), "one {alone:?}, bash itself {bare:?}, eight {eight:?}");
-    panic!("one {alone:?}, bash itself {bare:?}, eight {eight:?}");
+    println!("one {alone:?}, bash itself {bare:?}, eight {eight:?}");
+    assert!(alone < bare + Duration::from_millis(4), "one takes {alone:?}, bash itself {bare:?}");
+    assert!(eight < Duration::from_millis(20), "eight take {eight:?}");
 }
