@@ -4,7 +4,7 @@ pub mod app;
 pub mod approval;
 pub mod args;
 pub mod commands;
-mod hands;
+pub mod hands;
 mod log;
 mod memory;
 pub mod output;

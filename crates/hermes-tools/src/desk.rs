@@ -12,6 +12,7 @@ use crate::process::Processes;
 use crate::run::{Ground, Guardrail, Hints, Room, Spill};
 use crate::settings::Settings;
 use crate::terminal::Terminal;
+use crate::terminal::sandbox::Sandbox;
 use crate::terminal::surroundings::session_variables;
 use crate::threat::{self, Scanner, Scope};
 use crate::todo::TodoList;
@@ -95,6 +96,11 @@ impl Workshop {
             listener,
             settings,
         })
+    }
+
+    /// What keeps commands inside limits on this machine, in one sentence.
+    pub fn sandbox_report(&self) -> String {
+        Sandbox::new(self.settings.terminal.sandbox, &self.settings.around).report().to_string()
     }
 
     /// Says why a text of a directory must not speak to the model, or nothing.

@@ -7,9 +7,10 @@ mod switch;
 
 use super::{Console, Exit, Trouble};
 use crate::app::App;
-use crate::hands::Hands;
+use crate::hands::{self, Hands};
 use hermes_core::stop::Stop;
 use hermes_tools::gate::Yolo;
+use hermes_tools::toolset::{self, Catalogue, Circumstances, Selection};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -88,19 +89,29 @@ async fn dispatch(args: ToolsArgs, profile: Option<&str>, console: &mut Console<
     let app = App::load(profile, None).await?;
     let default = ToolsCommand::List { platform: Platform { platform: "cli".to_owned() }, json: false };
     match args.command.unwrap_or(default) {
-        ToolsCommand::List { platform, json } => list::run(&app, &hands(&app), &platform.platform, json, console),
+        ToolsCommand::List { platform, json } => list::run(&app, &to_look_at(&app), &platform.platform, json, console),
         ToolsCommand::Enable { names, platform } => {
-            switch::run(&app, &hands(&app), &names, &platform.platform, switch::To::On, console)
+            switch::run(&app, &to_look_at(&app), &names, &platform.platform, switch::To::On, console)
         }
         ToolsCommand::Disable { names, platform } => {
-            switch::run(&app, &hands(&app), &names, &platform.platform, switch::To::Off, console)
+            switch::run(&app, &to_look_at(&app), &names, &platform.platform, switch::To::Off, console)
         }
-        ToolsCommand::Info { name, json } => info::run(&hands(&app), &name, json, console),
+        ToolsCommand::Info { name, json } => info::run(&to_look_at(&app), &name, json, console),
         ToolsCommand::Call(args) => call::run(&app, args, console).await,
     }
 }
 
+/// The toolsets that the settings choose for a platform.
+fn choice(app: &App, platform: &str, catalogue: &Catalogue<'_>) -> Selection {
+    let mut circumstances = Circumstances::default();
+    if app.environment.get("HASS_TOKEN").is_some() {
+        circumstances.credentials_for.insert("homeassistant".to_owned());
+    }
+    let selection = toolset::for_platform(&hands::effective(app), platform, &circumstances, catalogue);
+    selection.with_variables(app.environment.process())
+}
+
 /// Hands to look at: nobody listens to them.
-fn hands(app: &App) -> Hands {
+fn to_look_at(app: &App) -> Hands {
     Hands::new(app, Arc::new(|_| {}), Yolo::Off, &Stop::new())
 }

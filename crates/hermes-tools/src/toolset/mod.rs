@@ -81,6 +81,11 @@ impl Selection {
     }
 }
 
+/// The toolsets a person can switch, in the order of the table.
+pub fn configurable() -> impl Iterator<Item = &'static str> {
+    table::CONFIGURABLE.iter().copied()
+}
+
 /// The tools of a selection, with the toolsets of the table and of the registry.
 pub fn select(registry: &Registry, selection: &Selection) -> Selected {
     Catalogue::new(registry).select(selection)

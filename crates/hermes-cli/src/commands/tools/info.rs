@@ -1,10 +1,10 @@
 //! One tool, or one toolset, for a person who wants to know before they allow it.
 
-use crate::commands::{Console, Exit, Trouble, paper, table};
+use crate::commands::{Console, Exit, Trouble, table};
 use crate::hands::Hands;
-use hermes_tools::toolset;
 use hermes_tools::registry::Described;
 use hermes_tools::tool::Availability;
+use hermes_tools::toolset::Catalogue;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ pub(super) fn run(hands: &Hands, name: &str, as_json: bool, console: &mut Consol
     if let Some(tool) = tools.iter().find(|tool| tool.card.name == name) {
         return of_tool(hands, tool, as_json, console);
     }
-    let names = toolset::resolve(name, &hands.registry);
+    let names = Catalogue::new(&hands.registry).tools(name);
     if names.is_empty() {
         return Err(Trouble::Usage(super::call::unknown(&hands.registry, name)));
     }
@@ -32,9 +32,7 @@ fn of_tool(hands: &Hands, tool: &Described, as_json: bool, console: &mut Console
         return Ok(Exit::Done);
     }
     writeln!(console.out, "{} {}  (toolset {})", card.emoji, card.name, card.toolset)?;
-    for line in paper::wrapped(&card.description, 78) {
-        writeln!(console.out, "  {line}")?;
-    }
+    writeln!(console.out, "  {}", card.description.replace('\n', "\n  "))?;
     writeln!(console.out)?;
     table::write(console.out, &parameters(&card.parameters))?;
     writeln!(console.out)?;
@@ -85,7 +83,7 @@ fn of_toolset(
         return Ok(Exit::Done);
     }
     let known = hands.registry.describe();
-    writeln!(console.out, "{name}: {}", toolset::description(name, &hands.registry))?;
+    writeln!(console.out, "{name}: {}", Catalogue::new(&hands.registry).description(name).unwrap_or_default())?;
     let rows: Vec<[String; 2]> = names
         .iter()
         .map(|name| match known.iter().find(|tool| tool.card.name == name.as_str()).map(|tool| &tool.availability) {

@@ -1,0 +1,91 @@
+//! Every toolset with its tools: used, switched off, or not there.
+
+use super::choice;
+use crate::app::App;
+use crate::commands::{Console, Exit, Trouble, paper, table};
+use crate::hands::Hands;
+use hermes_tools::tool::Availability;
+use hermes_tools::toolset::{self, Catalogue};
+use serde::Serialize;
+use std::collections::BTreeSet;
+
+/// One toolset as it is shown.
+#[derive(Debug, Serialize)]
+struct Row {
+    toolset: String,
+    description: String,
+    state: State,
+    /// Those that can be called here.
+    tools: Vec<String>,
+    /// Why something of it cannot.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    missing: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum State {
+    On,
+    Off,
+    /// Chosen or not, no tool of it can be called.
+    NotThere,
+}
+
+pub(super) fn run(
+    app: &App,
+    hands: &Hands,
+    platform: &str,
+    as_json: bool,
+    console: &mut Console<'_>,
+) -> Result<Exit, Trouble> {
+    let rows = rows(app, hands, platform);
+    if as_json {
+        writeln!(console.out, "{}", paper::json_pretty(&rows).map_err(std::io::Error::other)?)?;
+        return Ok(Exit::Done);
+    }
+    let used: usize = rows.iter().filter(|row| row.state == State::On).map(|row| row.tools.len()).sum();
+    writeln!(console.out, "The agent on `{platform}` uses {}.", table::count(used as u64, "tool"))?;
+    let (there, absent): (Vec<&Row>, Vec<&Row>) = rows.iter().partition(|row| row.state != State::NotThere);
+    let lines: Vec<[String; 3]> = there
+        .into_iter()
+        .map(|row| {
+            let mark = if row.state == State::On { "on " } else { "off" };
+            let missing = row.missing.as_ref().map(|reason| format!(" ({reason})")).unwrap_or_default();
+            [mark.to_owned(), row.toolset.clone(), format!("{}{missing}", row.tools.join(", "))]
+        })
+        .collect();
+    table::write(console.out, &lines)?;
+    if !absent.is_empty() {
+        let names: Vec<&str> = absent.iter().map(|row| row.toolset.as_str()).collect();
+        writeln!(console.out, "Not there yet: {}.", names.join(", "))?;
+    }
+    writeln!(console.out, "Change it with `hermes tools enable|disable TOOLSET`; look closer with `hermes tools info NAME`.")?;
+    Ok(Exit::Done)
+}
+
+fn rows(app: &App, hands: &Hands, platform: &str) -> Vec<Row> {
+    let catalogue = Catalogue::new(&hands.registry);
+    let selected = catalogue.select(&choice(app, platform, &catalogue)).names;
+    let known = hands.registry.describe();
+    let parts: BTreeSet<String> =
+        toolset::configurable().map(str::to_owned).chain(hands.registry.toolsets()).collect();
+    parts
+        .into_iter()
+        .map(|name| {
+            let own = catalogue.tools(&name);
+            let here: Vec<_> = known.iter().filter(|tool| own.contains(tool.card.name.as_ref())).collect();
+            let ready = here.iter().filter(|tool| tool.availability == Availability::Ready);
+            let tools: Vec<String> = ready.map(|tool| tool.card.name.to_string()).collect();
+            let missing = here.iter().find_map(|tool| match &tool.availability {
+                Availability::Missing(reason) => Some(format!("{}: {reason}", tool.card.name)),
+                Availability::Ready => None,
+            });
+            let state = match () {
+                () if tools.is_empty() => State::NotThere,
+                () if own.iter().any(|tool| selected.contains(tool)) => State::On,
+                () => State::Off,
+            };
+            Row { description: catalogue.description(&name).unwrap_or_default(), toolset: name, state, tools, missing }
+        })
+        .collect()
+}

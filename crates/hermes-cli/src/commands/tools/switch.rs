@@ -1,0 +1,71 @@
+//! Giving toolsets to the agent and taking them away: `platform_toolsets.<platform>` in `config.yaml`.
+
+use super::choice;
+use crate::app::App;
+use crate::commands::config::refuse_managed;
+use crate::commands::{Console, Exit, Trouble};
+use crate::hands::Hands;
+use crate::settings::KeyPath;
+use crate::settings::edit::{self, Change};
+use hermes_tools::toolset::{self, Catalogue};
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum To {
+    On,
+    Off,
+}
+
+pub(super) fn run(
+    app: &App,
+    hands: &Hands,
+    names: &[String],
+    platform: &str,
+    to: To,
+    console: &mut Console<'_>,
+) -> Result<Exit, Trouble> {
+    let catalogue = Catalogue::new(&hands.registry);
+    let parts: BTreeSet<String> = toolset::configurable().map(str::to_owned).chain(hands.registry.toolsets()).collect();
+    if let Some(name) = names.iter().find(|name| !parts.contains(*name)) {
+        let all = parts.into_iter().collect::<Vec<_>>().join(", ");
+        return Err(Trouble::Usage(format!("there is no toolset `{name}`. There are: {all}")));
+    }
+    let key = KeyPath::of(["platform_toolsets", platform]);
+    refuse_managed(&app.home, &app.environment, &key)?;
+    let before = used(app, platform, &catalogue, &parts);
+    let mut after = before.clone();
+    for name in names {
+        match to {
+            To::On => after.insert(name.clone()),
+            To::Off => after.remove(name),
+        };
+    }
+    let word = if to == To::On { "on" } else { "off" };
+    if after == before {
+        writeln!(console.out, "Nothing to change: {} {word} already.", are(names))?;
+        return Ok(Exit::Done);
+    }
+    let list = Value::Array(after.into_iter().map(Value::String).collect());
+    let file = edit::change_config(&app.home, |_| Ok::<_, Trouble>(vec![Change::Set(key, list)]))?;
+    writeln!(console.out, "{} {word} for `{platform}` from the next conversation on ({}).", are(names), file.display())?;
+    for name in names.iter().filter(|name| to == To::On && hands.registry.definitions(&catalogue.tools(name)).is_empty()) {
+        writeln!(console.err, "`{name}` has no tool that can be used here; `hermes tools info {name}` says why.")?;
+    }
+    Ok(Exit::Done)
+}
+
+/// The parts a platform uses now.
+fn used(app: &App, platform: &str, catalogue: &Catalogue<'_>, parts: &BTreeSet<String>) -> BTreeSet<String> {
+    let selected = catalogue.select(&choice(app, platform, catalogue)).names;
+    let whole = |part: &&String| {
+        let tools = catalogue.tools(part);
+        !tools.is_empty() && tools.iter().all(|tool| selected.contains(tool))
+    };
+    parts.iter().filter(whole).cloned().collect()
+}
+
+fn are(names: &[String]) -> String {
+    let listed: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    format!("{} {}", listed.join(", "), if names.len() == 1 { "is" } else { "are" })
+}
