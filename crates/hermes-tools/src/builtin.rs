@@ -22,7 +22,7 @@ pub fn registry(clock: Arc<dyn Clock>, settings: &Settings) -> Registry {
     add(&registry, ProcessTool);
     add(&registry, ReadFile);
     add(&registry, SearchFiles);
-    add(&registry, TerminalTool::new());
+    add(&registry, TerminalTool::new(&settings.terminal));
     add(&registry, TodoTool);
     add(&registry, WriteFile);
     registry

@@ -6,6 +6,7 @@
 //! started, and what it said until then is kept.
 
 use crate::gate::Permit;
+use crate::process::Face;
 use futures_util::future::BoxFuture;
 use hermes_core::stop::Stop;
 use std::path::{Path, PathBuf};
@@ -27,6 +28,8 @@ pub struct Request {
     pub timeout: Duration,
     pub stdin: Stdin,
     pub capture: Capture,
+    /// Under a terminal a command has no other input than that terminal.
+    pub face: Face,
     pub stop: Stop,
 }
 

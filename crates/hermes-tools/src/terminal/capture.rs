@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn the_beginning_gets_two_fifths_and_the_note_counts() {
         let text = captured(150, &[&[b'a'; 500], &[b'b'; 5_000_000]]);
-        let wanted = format!("{}\n\n[… 5000399 bytes of output left out here …]\n\n{}", "a".repeat(40), "b".repeat(61));
+        let wanted = format!("{}\n\n[… 5000397 bytes of output left out here …]\n\n{}", "a".repeat(41), "b".repeat(62));
         assert_eq!(text, wanted);
     }
 

@@ -13,17 +13,19 @@ const AMPERSAND: &str = "`&` leaves a process behind that nobody watches. Run it
 const SERVER: &str = "This goes on until it is ended. Start it with background=true, then check that it is ready with a \
      second call or the process tool.";
 
-/// What the text outside of quotes looks like, and what to do instead.
+/// Where a command begins, with what may stand before its name.
+const BEGINS: &str = r"(?:^|[;&|(\n]|\bdo\s|\bthen\s)\s*(?:\w+=\S*\s+|(?:sudo|exec|time|npx)\s+)*";
+
+/// What a command outside of quotes looks like, and what to do instead.
 const TABLE: [(&str, &str); 5] = [
-    (r"(^|[\s;&|(])(nohup|setsid)\s|(^|[\s;&|(])disown(\s|$|;)", DETACHED),
-    (r"[^&>|]&(\s|$)", AMPERSAND),
-    (r"(^|[\s;&|(])(npm|pnpm|yarn|bun)\s+(run\s+)?(dev|start|serve|watch)(\s|$|;|&|\|)", SERVER),
-    (r"(^|[\s;&|(])docker(-|\s+)compose\s+(-\S+\s+\S+\s+)*up(\s+[^-\s;&|]\S*)*\s*($|;|&|\|)", SERVER),
-    (
-        r"(^|[\s;&|(])(next\s+dev|vite(\s+(dev|serve|--\S+))?\s*($|;|&|\|)|nodemon\s|uvicorn\s|gunicorn\s|python[0-9.]*\s+-m\s+http\.server)",
-        SERVER,
-    ),
+    (r"(nohup|setsid|disown)(\s|$|;)", DETACHED),
+    (r"(npm|pnpm|yarn|bun)\s+(run\s+)?(dev|start|serve|watch)(\s|$|[;&|])", SERVER),
+    (r"docker(-|\s+)compose\s+(-\S+\s+\S+\s+)*up(\s+[^-\s;&|]\S*)*\s*($|[;&|])", SERVER),
+    (r"(next\s+dev|nodemon|uvicorn|gunicorn|python[0-9.]*\s+-m\s+http\.server)(\s|$|[;&|])", SERVER),
+    (r"vite(\s+(dev|serve|-\S+))*\s*($|[;&|])", SERVER),
 ];
+/// A lone `&` that is no part of a redirection.
+const LEFT_BEHIND: &str = r"[^&>|<]&(\s|$)";
 
 /// The patterns, read once.
 pub(super) struct Guidance(Vec<(Regex, &'static str)>);
@@ -31,7 +33,9 @@ pub(super) struct Guidance(Vec<(Regex, &'static str)>);
 impl Guidance {
     pub(super) fn new() -> Self {
         // The table is checked by a test; a row that could not be read would only advise nobody.
-        Self(TABLE.iter().filter_map(|(pattern, advice)| Some((Regex::new(pattern).ok()?, *advice))).collect())
+        let commands = TABLE.iter().map(|(pattern, advice)| (format!("{BEGINS}(?:{pattern})"), *advice));
+        let rows = commands.chain([(LEFT_BEHIND.to_owned(), AMPERSAND)]);
+        Self(rows.filter_map(|(pattern, advice)| Some((Regex::new(&pattern).ok()?, advice))).collect())
     }
 
     /// Why this command should not run in the foreground.
@@ -72,7 +76,7 @@ mod tests {
 
     #[test]
     fn every_row_of_the_table_can_be_read() {
-        assert_eq!(Guidance::new().0.len(), TABLE.len());
+        assert_eq!(Guidance::new().0.len(), TABLE.len() + 1);
     }
 
     #[test]

@@ -7,13 +7,15 @@
 use super::TerminalSettings;
 use super::backend::{Backend, Ended, Executed, Memory, Request, Stdin, Unable};
 use super::family::Family;
-use super::sandbox::Sandbox;
+use super::pty;
+use super::sandbox::{Sandbox, SandboxMode};
 use super::script::{Report, Script};
 use super::settings::expanded;
 use super::state::{StateFile, Testament, collect};
 use super::surroundings::variables;
-use super::watch::{Left, Watched, watched};
+use super::watch::{GRACE, Left, Watched, watched, watched_under_pty};
 use crate::gate::Permit;
+use crate::process::Face;
 use crate::settings::{Settings, Surroundings};
 use crate::terminal::backend::Capture;
 use futures_util::future::BoxFuture;
@@ -132,6 +134,9 @@ impl Local {
             return Err(Unable::Disabled("bash cannot read a command with a NUL character in it".to_owned()));
         }
         let opened = self.opened.get_or_try_init(|| self.open()).await?;
+        if request.face == Face::Pty && self.sandbox.mode() != SandboxMode::Off {
+            return Err(Unable::Disabled("terminal.sandbox keeps no command inside that has a terminal".to_owned()));
+        }
         let timeout = request.timeout;
         let start = Start { text: &command.text, cwd: &command.cwd, login: opened.login, began: self.state() };
         let (watched, testament) = self.bash(opened, start, request).await?;
@@ -147,7 +152,7 @@ impl Local {
     /// Starts one bash and stays with it to its end.
     async fn bash(&self, opened: &Opened, start: Start<'_>, request: Request) -> Result<(Text, Testament), Unable> {
         let files = self.files(opened);
-        let began = start.began.filter(|state| state.path().exists());
+        let began = start.began.clone().filter(|state| state.path().exists());
         let snapshot = match self.reporting {
             Reporting::File => began.as_ref().map(|state| state.path()),
             Reporting::Marker => Some(files.snapshot.as_path()).filter(|snapshot| snapshot.exists()),
@@ -166,18 +171,16 @@ impl Local {
             report,
             mark: Family::VARIABLE,
         };
-        let prefix = self.sandbox.prefix().await.map_err(|error| unable(&error))?;
-        let (mut command, mark) = opened.command(&prefix, start.login, snapshot.is_some());
         let argument = carried(script.text(), &files.script).map_err(|error| unable(&error))?;
-        command.arg("-c").arg(argument).arg("bash");
-        command.stdin(if request.stdin == Stdin::Empty { Stdio::null() } else { Stdio::piped() });
-        let child = self.sandbox.launch(command, start.cwd).await.map_err(|error| unable(&error))?;
-        let family = Family::of(child.id().unwrap_or_default(), mark);
-        let Watched { output, exit_code, ended, left } = watched(child, &family, request).await;
-        if left == Left::Somebody && ended == Ended::Exited {
-            self.left.lock().unwrap_or_else(PoisonError::into_inner).push(family);
-        }
+        let given = opened.given(snapshot.is_some());
+        let face = request.face;
+        let watched = match face {
+            Face::Pipes => self.through_pipes(opened, &start, argument, given, request).await,
+            Face::Pty => opened.under_pty(start.login, argument, given, request).await,
+        };
+        let Watched { output, exit_code, ended, .. } = watched.map_err(|error| unable(&error))?;
         let (output, told) = output.finish(marker);
+        let output = if face == Face::Pty { output.replace("\r\n", "\n") } else { output };
         let testament = match self.reporting {
             Reporting::Marker => told.map_or(Testament::None, |cwd| Testament::Unchanged { cwd }),
             Reporting::File => tokio::task::spawn_blocking(move || {
@@ -188,6 +191,34 @@ impl Local {
             .unwrap_or(Testament::None),
         };
         Ok((Text { output, exit_code, ended }, testament))
+    }
+
+    async fn through_pipes(
+        &self,
+        opened: &Opened,
+        start: &Start<'_>,
+        script: OsString,
+        mut given: BTreeMap<String, String>,
+        request: Request,
+    ) -> io::Result<Watched> {
+        let prefix = self.sandbox.prefix().await?;
+        let words = opened.setsid.iter().map(|setsid| setsid.as_os_str());
+        let mut words = words.chain(prefix.iter().map(OsString::as_os_str)).chain([opened.bash.as_os_str()]);
+        let mut command = Command::new(words.next().unwrap_or(opened.bash.as_os_str()));
+        command.args(words).args(arguments(start.login, script));
+        if opened.setsid.is_none() {
+            command.process_group(0);
+        }
+        let mark = Family::mark(&mut given);
+        command.env_clear().envs(given).current_dir("/").stdout(Stdio::piped()).stderr(Stdio::null());
+        command.stdin(if request.stdin == Stdin::Empty { Stdio::null() } else { Stdio::piped() });
+        let child = self.sandbox.launch(command, start.cwd).await?;
+        let family = Family::of(child.id().unwrap_or_default(), mark);
+        let watched = watched(child, &family, request).await;
+        if watched.left == Left::Somebody && watched.ended == Ended::Exited {
+            self.left.lock().unwrap_or_else(PoisonError::into_inner).push(family);
+        }
+        Ok(watched)
     }
 
     /// Finds bash, makes the private directory and asks a login shell for its environment.
@@ -219,8 +250,13 @@ impl Local {
 
     /// Lets a shell run this and keeps what it leaves. Whether it left something.
     async fn first(&self, opened: &Opened, text: &str, login: Login) -> bool {
-        let request =
-            Request { timeout: LOGIN_LIMIT, stdin: Stdin::Empty, capture: Capture::Within(2_000), stop: Stop::new() };
+        let request = Request {
+            timeout: LOGIN_LIMIT,
+            stdin: Stdin::Empty,
+            capture: Capture::Within(2_000),
+            face: Face::Pipes,
+            stop: Stop::new(),
+        };
         let start = Start { text, cwd: Path::new("/"), login, began: None };
         match self.bash(opened, start, request).await {
             Ok((_, Testament::Changed { state, .. })) => {
@@ -284,28 +320,38 @@ struct Text {
 }
 
 impl Opened {
-    /// A bash with everything but its script, and the mark of the family it will found.
-    fn command(&self, prefix: &[OsString], login: Login, has_state: bool) -> (Command, String) {
-        let words = self.setsid.iter().map(|setsid| setsid.as_os_str());
-        let mut words = words.chain(prefix.iter().map(OsString::as_os_str)).chain([self.bash.as_os_str()]);
-        let mut command = Command::new(words.next().unwrap_or(self.bash.as_os_str()));
-        command.args(words);
-        if self.setsid.is_none() {
-            command.process_group(0);
-        }
-        if login == Login::Always {
-            command.arg("-l");
-        }
+    /// The environment of a bash: everything, or what no state can hold.
+    fn given(&self, has_state: bool) -> BTreeMap<String, String> {
         // Names that bash cannot hold as variables pass through it to its children, but are in no state.
         let foreign = |name: &str| !is_identifier(name) && !name.starts_with("BASH_FUNC_");
-        let given =
-            self.variables.iter().filter(|(name, _)| !has_state || foreign(name) || name.as_str() == Family::VARIABLE);
-        let mut given = given.map(|(name, value)| (name.clone(), value.clone())).collect();
-        let mark = Family::mark(&mut given);
-        command.env_clear().envs(given);
-        command.current_dir("/").stdout(Stdio::piped()).stderr(Stdio::null());
-        (command, mark)
+        let wanted = |name: &str| !has_state || foreign(name) || name == Family::VARIABLE;
+        let given = self.variables.iter().filter(|(name, _)| wanted(name));
+        given.map(|(name, value)| (name.clone(), value.clone())).collect()
     }
+
+    async fn under_pty(
+        &self,
+        login: Login,
+        script: OsString,
+        given: BTreeMap<String, String>,
+        request: Request,
+    ) -> io::Result<Watched> {
+        let run = pty::Run {
+            program: self.bash.clone().into(),
+            arguments: arguments(login, script),
+            variables: given,
+            cwd: PathBuf::from("/"),
+            limit: request.timeout,
+            grace: GRACE,
+            stop: &request.stop,
+        };
+        watched_under_pty(run, request.capture).await
+    }
+}
+
+fn arguments(login: Login, script: OsString) -> Vec<OsString> {
+    let login = (login == Login::Always).then(|| OsString::from("-l"));
+    login.into_iter().chain(["-c".into(), script, "bash".into()]).collect()
 }
 
 impl Backend for Local {
@@ -338,7 +384,8 @@ fn first_steps(settings: &TerminalSettings, around: &Surroundings) -> String {
     } else {
         Vec::new()
     };
-    let mut text = String::new();
+    // First of all: a file that calls `exit` ends the steps, and aliases are of use even then.
+    let mut text = "shopt -s expand_aliases\n".to_owned();
     for file in files {
         let word = super::script::quoted(file.as_os_str().as_encoded_bytes());
         let word = String::from_utf8_lossy(&word);
@@ -361,7 +408,6 @@ for __hermes_entry in \"${__hermes_given[@]}\"; do
 done
 export PATH=$__hermes_missing$PATH
 unset -f -- $(compgen -A function -X '!_[!_]*')
-shopt -s expand_aliases
 ";
 
 /// The script itself, or a word that reads it from a file when it is too long for an argument.

@@ -40,8 +40,8 @@ impl Script<'_> {
     pub(super) fn text(&self) -> OsString {
         let command = background::rewritten(self.command);
         let keep = self.keep();
-        let mut leave = b"__hermes_code=$?; __hermes_flags=$-; ".to_vec();
-        leave.extend(&keep);
+        // All of it without a voice: with `set -x` even an assignment has one.
+        let leave = [b"{ __hermes_code=$?; __hermes_flags=$-; ".as_slice(), &keep, b"; } 2>/dev/null"].concat();
 
         let mut script = b"{ exec 2>&1; \\builtin cd -- ".to_vec();
         script.extend(quoted(self.cwd.as_os_str().as_bytes()));
@@ -51,7 +51,7 @@ impl Script<'_> {
             script.extend(quoted(snapshot.as_os_str().as_bytes()));
             script.extend(b" >/dev/null 2>&1; ");
         }
-        if command.contains("trap") {
+        if self.sets_traps() {
             script.extend(exit_that_keeps(&keep));
         }
         script.extend(b"\\builtin trap -- ");
@@ -65,14 +65,21 @@ impl Script<'_> {
         OsString::from_vec(script)
     }
 
+    /// Whether the command may replace our trap. Asked of its text: a script it sources may too, and then loses what it
+    /// changed if it ends by `exit`.
+    fn sets_traps(&self) -> bool {
+        self.command.contains("trap")
+    }
+
     /// Writes the state and the directory, once. Expects `__hermes_code` and `__hermes_flags`.
     fn keep(&self) -> Vec<u8> {
         let state = quoted(self.state.as_os_str().as_bytes());
         let mut keep = format!(
-            "{{ if [[ -z ${{__hermes_kept-}} ]]; then __hermes_kept=1; \\builtin set +aeuxv; \
-             \\builtin unset -f __hermes_status; \
+            "if [[ -z ${{__hermes_kept-}} ]]; then __hermes_kept=1; \\builtin set +aeuxv; \
+             {forget}\
              \\builtin export -n PWD SHLVL {mark} __hermes_code __hermes_flags __hermes_kept; {{ {STATE} }} >|",
             mark = self.mark,
+            forget = if self.sets_traps() { "\\builtin unset -f exit; " } else { "" },
         )
         .into_bytes();
         keep.extend(&state);
@@ -91,7 +98,7 @@ impl Script<'_> {
                 keep.extend(tell.bytes());
             }
         }
-        keep.extend(b"; fi; } 2>/dev/null");
+        keep.extend(b"; fi");
         keep
     }
 }
@@ -112,12 +119,10 @@ const WHERE: &str = "\\builtin pwd -P || \\builtin printf '%s\\n' \"$PWD\";";
 /// A command with a trap of its own for EXIT replaces ours; then `exit` has to keep the state. Subshells keep nothing,
 /// and `exit` without a number means what it always means, in traps too.
 fn exit_that_keeps(keep: &[u8]) -> Vec<u8> {
-    let mut text =
-        b"exit() { __hermes_code=$?; __hermes_flags=$-; if [[ $BASH_SUBSHELL == 0 ]]; then \\builtin unset -f exit; "
-            .to_vec();
+    let mut text = b"exit() { { __hermes_code=$?; __hermes_flags=$-; if [[ $BASH_SUBSHELL == 0 ]]; then ".to_vec();
     text.extend(keep);
     text.extend(
-        b"; fi; \\builtin set +e; __hermes_status() { \\builtin return \"$__hermes_code\"; }; __hermes_status; \
+        b"; fi; } 2>/dev/null; \\builtin set +e; __hermes_status() { \\builtin return \"$__hermes_code\"; }; __hermes_status; \
           \\builtin exit \"$@\"; }; ",
     );
     text
@@ -148,11 +153,16 @@ pub(super) fn take_marker(output: &mut Vec<u8>, marker: &str) -> Option<PathBuf>
     let closing = rfind(near, needle)?;
     let opening = rfind(near.get(..closing)?, needle)?;
     let path = near.get(opening + needle.len()..closing)?;
-    let path = path.strip_suffix(b"\n").unwrap_or(path);
+    // A terminal turns the end of a line into two characters.
+    let path = path.strip_suffix(b"\r\n").or(path.strip_suffix(b"\n")).unwrap_or(path);
     let path = PathBuf::from(OsString::from_vec(path.to_vec()));
+    let end_of_line = |at: usize| {
+        [b"\r\n".as_slice(), b"\n"].into_iter().find(|end| output.get(at..).is_some_and(|rest| rest.starts_with(end)))
+    };
     let after = base + closing + needle.len();
-    let after = after + usize::from(output.get(after) == Some(&b'\n'));
-    let before = (base + opening).saturating_sub(1);
+    let after = after + end_of_line(after).map_or(0, <[u8]>::len);
+    let before = output.get(..base + opening)?;
+    let before = before.strip_suffix(b"\r\n").or(before.strip_suffix(b"\n")).unwrap_or(before).len();
     // What a background job wrote after the marker stays.
     output.drain(before..after.min(output.len()));
     Some(path)
@@ -172,6 +182,9 @@ mod tests {
         let mut output = b"hi\n\nMARK/a b\nMARK\nlate".to_vec();
         assert_eq!(take_marker(&mut output, "MARK"), Some(PathBuf::from("/a b")));
         assert_eq!(output, b"hi\nlate");
+        let mut output = b"hi\r\n\r\nMARK/a b\r\nMARK\r\n".to_vec();
+        assert_eq!(take_marker(&mut output, "MARK"), Some(PathBuf::from("/a b")));
+        assert_eq!(output, b"hi\r\n");
     }
 
     #[test]

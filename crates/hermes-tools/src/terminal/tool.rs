@@ -7,6 +7,7 @@ use super::TerminalSettings;
 use super::backend::{Capture, Ended, Executed, Request, Stdin, Unable};
 use super::guidance::Guidance;
 use super::meaning::meaning;
+use super::sandbox::SandboxMode;
 use super::settings::expanded;
 use super::surroundings::{background_variables, session_variables, variables};
 use crate::desk::Cx;
@@ -32,6 +33,8 @@ background=true, then use the process tool. Prefer the file tools for reading, s
 
 pub(crate) struct TerminalTool {
     guidance: Guidance,
+    /// Seconds a command may take where the call does not say.
+    timeout: u64,
 }
 
 #[derive(Debug, Deserialize)]
@@ -105,8 +108,8 @@ struct Background {
 }
 
 impl TerminalTool {
-    pub(crate) fn new() -> Self {
-        Self { guidance: Guidance::new() }
+    pub(crate) fn new(settings: &TerminalSettings) -> Self {
+        Self { guidance: Guidance::new(), timeout: settings.timeout }
     }
 
     async fn foreground(&self, args: &TerminalArgs, permit: &Permit, cx: &Cx) -> Result<Output, ToolError> {
@@ -115,6 +118,7 @@ impl TerminalTool {
             timeout: Duration::from_secs(args.timeout.unwrap_or(settings.timeout).max(1)),
             stdin: Stdin::Empty,
             capture: Capture::Within(settings.capture),
+            face: face(args, permit, settings),
             stop: cx.stop.clone(),
         };
         let executed = execute(permit, &request, cx).await.map_err(|unable| told(&unable.to_string(), "disabled"))?;
@@ -135,7 +139,7 @@ impl TerminalTool {
             exit_code_meaning: said,
             approval: approval(permit),
             cwd_note,
-            pty_note: pty_note(args, command),
+            pty_note: pty_note(args, command, settings).map(str::to_owned),
         })
     }
 
@@ -143,8 +147,9 @@ impl TerminalTool {
         let Some(command) = permit.command().cloned() else {
             return Err(told("the permit is for no command", "error"));
         };
-        let pty_note = pty_note(&args, &command.text);
-        let face = if args.pty && pty_note.is_none() { Face::Pty } else { Face::Pipes };
+        let settings = cx.desk.settings();
+        let pty_note = pty_note(&args, &command.text, &settings.terminal).map(str::to_owned);
+        let face = face(&args, &permit, &settings.terminal);
         let (cwd_note, approval) = (cwd_note(&args, &permit, cx), approval(&permit));
         let watching = !args.watch_patterns.is_empty();
         let tell = match (args.notify_on_complete, watching) {
@@ -152,7 +157,6 @@ impl TerminalTool {
             (false, true) => Tell::OnMatch(args.watch_patterns.clone()),
             (false, false) => Tell::Nothing,
         };
-        let settings = cx.desk.settings();
         let mut seen = variables(&settings.around, &settings.terminal);
         seen.extend(session_variables(&cx.desk.session));
         seen.extend(background_variables());
@@ -208,6 +212,10 @@ impl Tool for TerminalTool {
                 return Err(told(advice, "error"));
             }
         }
+        if args.background && settings.terminal.sandbox != SandboxMode::Off {
+            let error = "terminal.sandbox cannot keep a background process inside; run it in the foreground";
+            return Err(told(error, "disabled"));
+        }
         let wanted = wanted_cwd(args, cx)?;
         let backend = cx.desk.terminal.backend().map_err(|unable| told(&unable.to_string(), "disabled"))?;
         let cwd = backend.usable(&wanted);
@@ -223,9 +231,8 @@ impl Tool for TerminalTool {
         Ok(Effects { scopes: reads.scopes, ..Effects::command(command, cwd, Company::Welcome) })
     }
 
-    /// Without a timeout of its own the call is held by that of the settings, which the backend keeps.
     fn limit(&self, args: &TerminalArgs) -> Option<Duration> {
-        args.timeout.filter(|_| !args.background).map(|seconds| Duration::from_secs(seconds) + SLACK)
+        Some(Duration::from_secs(args.timeout.unwrap_or(self.timeout)) + SLACK)
     }
 
     fn refused(&self, refused: &Refused) -> Value {
@@ -287,8 +294,20 @@ fn cwd_note(args: &TerminalArgs, permit: &Permit, cx: &Cx) -> Option<String> {
     (wanted != *ran).then(|| format!("{} is no usable directory; ran in {}", wanted.display(), ran.display()))
 }
 
-/// `gh auth login --with-token` reads its token from stdin and would wait for a person at a terminal.
-fn pty_note(args: &TerminalArgs, command: &str) -> Option<String> {
-    let needs_pipe = args.pty && command.contains("gh auth login") && command.contains("--with-token");
-    needs_pipe.then(|| "pty was turned off: gh reads the token from its input".to_owned())
+/// What the command sees at its ends.
+fn face(args: &TerminalArgs, permit: &Permit, settings: &TerminalSettings) -> Face {
+    let command = permit.command().map(|command| command.text.as_str()).unwrap_or_default();
+    if args.pty && pty_note(args, command, settings).is_none() { Face::Pty } else { Face::Pipes }
+}
+
+/// Why a command that was to have a terminal has none.
+fn pty_note(args: &TerminalArgs, command: &str, settings: &TerminalSettings) -> Option<&'static str> {
+    match args.pty {
+        false => None,
+        true if settings.sandbox != SandboxMode::Off => Some("pty was turned off: terminal.sandbox has none"),
+        true if command.contains("gh auth login") && command.contains("--with-token") => {
+            Some("pty was turned off: gh reads the token from its input")
+        }
+        true => None,
+    }
 }

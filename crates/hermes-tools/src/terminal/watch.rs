@@ -1,9 +1,11 @@
 //! From a started command to its end: its input is fed, its output is taken while it comes, and it is ended, with its
 //! family, when its time is over or somebody stops it.
 
-use super::backend::{Ended, Request, Stdin};
+use super::backend::{Capture, Ended, Request, Stdin};
 use super::capture::Captured;
-use super::family::Family;
+use super::family::{Family, Identity};
+use super::pty;
+use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::time::Duration;
@@ -12,7 +14,7 @@ use tokio::process::{Child, ChildStdin, ChildStdout};
 use tokio::time::{Instant, sleep, timeout};
 
 /// Between the request to end and the order to.
-const GRACE: Duration = Duration::from_secs(1);
+pub(super) const GRACE: Duration = Duration::from_secs(1);
 /// A child that was killed is waited for this long.
 const REAP: Duration = Duration::from_secs(2);
 /// The shell is gone but somebody holds its output: silence for this long is the end.
@@ -43,9 +45,15 @@ struct Leash<'a>(Option<&'a Family>);
 impl Drop for Leash<'_> {
     fn drop(&mut self) {
         if let Some(family) = self.0.take() {
-            family.kill();
+            tell(&family.kill());
         }
     }
+}
+
+fn tell(survivors: &[Identity]) {
+    survivors
+        .iter()
+        .for_each(|survivor| tracing::warn!(pid = survivor.pid, "a process of a command could not be ended"));
 }
 
 pub(super) async fn watched(mut child: Child, family: &Family, request: Request) -> Watched {
@@ -69,7 +77,8 @@ pub(super) async fn watched(mut child: Child, family: &Family, request: Request)
     let linger = match ended {
         Ended::Exited => LINGER,
         Ended::TimedOut | Ended::Interrupted => {
-            let (_, waited) = tokio::join!(family.end(GRACE), timeout(GRACE + REAP, child.wait()));
+            let (survivors, waited) = tokio::join!(family.end(GRACE), timeout(GRACE + REAP, child.wait()));
+            tell(&survivors);
             status = waited.ok().and_then(Result::ok);
             IDLE
         }
@@ -77,6 +86,18 @@ pub(super) async fn watched(mut child: Child, family: &Family, request: Request)
     leash.0 = None;
     let left = source.drain(&mut output, linger).await;
     Watched { output, exit_code: exit_code(status), ended, left }
+}
+
+/// The same under a terminal.
+pub(super) async fn watched_under_pty(run: pty::Run<'_>, capture: Capture) -> io::Result<Watched> {
+    let mut output = Captured::new(capture);
+    let (exit_code, ended) = match pty::run(run, |bytes| output.take(bytes)).await? {
+        pty::Ended::Exited(code @ 0..) => (code, Ended::Exited),
+        pty::Ended::Exited(signal) => (128 - signal, Ended::Exited),
+        pty::Ended::TimedOut => (-1, Ended::TimedOut),
+        pty::Ended::Stopped => (-1, Ended::Interrupted),
+    };
+    Ok(Watched { output, exit_code, ended, left: Left::Nobody })
 }
 
 async fn feed(pipe: Option<ChildStdin>, stdin: Stdin) {

@@ -9,6 +9,7 @@
 
 mod clarify;
 mod checkpoint;
+mod contract;
 mod dispatch;
 mod family;
 mod files_patch;
@@ -24,6 +25,9 @@ mod paper;
 mod stage;
 #[allow(dead_code, reason = "the stage offers more than every story uses")]
 mod stage;
+mod terminal;
+mod traitor;
+mod results;
 mod toolsets;
 mod sandbox;
 #[allow(dead_code, reason = "the stage offers more than every story uses")]
