@@ -7,35 +7,27 @@
     reason = "a panic is how a test reports what it did not expect"
 )]
 
-mod clarify;
 mod checkpoint;
+mod clarify;
 mod contract;
 mod dispatch;
 mod family;
 mod files_patch;
 mod files_read;
 mod files_write;
-mod process;
 mod gate;
+mod memory;
+mod paper;
+mod process;
 mod registry;
 mod results;
-mod search;
-mod paper;
-#[allow(dead_code, reason = "the stage offers more than every story uses")]
-mod stage;
-#[allow(dead_code, reason = "the stage offers more than every story uses")]
-mod stage;
-mod terminal;
-mod traitor;
-mod results;
-mod toolsets;
 mod sandbox;
+mod search;
 #[allow(dead_code, reason = "the stage offers more than every story uses")]
 mod stage;
 mod surroundings;
-mod memory;
-#[allow(dead_code, reason = "the stage offers more than every story uses")]
-mod stage;
+mod terminal;
 mod threat;
 mod todo;
+mod toolsets;
 mod traitor;
