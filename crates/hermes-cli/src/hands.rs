@@ -107,6 +107,7 @@ fn root(home: &Home) -> PathBuf {
 
 /// The keys and endpoints of providers, and everything the home's `.env` holds.
 fn private_variables(app: &App) -> BTreeSet<String> {
-    let of_providers = PROVIDERS.iter().flat_map(|row| row.key_env.iter().chain(row.base_env)).map(|name| (*name).to_owned());
+    let of_providers =
+        PROVIDERS.iter().flat_map(|row| row.key_env.iter().chain(row.base_env)).map(|name| (*name).to_owned());
     of_providers.chain(app.environment.written().map(str::to_owned)).collect()
 }

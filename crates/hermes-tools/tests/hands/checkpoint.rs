@@ -166,7 +166,7 @@ async fn a_checkpoint_is_named_by_number_or_hash() {
     keep(&stage, "start").await;
     stage.write("a.txt", "b\n");
     let hash = checkpoints(&stage).list(&stage.path("")).await.unwrap()[0].hash.clone();
-    let short: Which = hash[..7].parse().unwrap();
+    let short: Which = hash.get(..7).unwrap().parse().unwrap();
     let changes = checkpoints(&stage).diff(&stage.path(""), &short).await.unwrap();
     assert_eq!(changes.since.hash, hash);
     assert!(changes.diff.ends_with("@@ -1 +1 @@\n-a\n+b\n"), "{}", changes.diff);

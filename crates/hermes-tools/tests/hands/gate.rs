@@ -58,13 +58,13 @@ async fn with_nobody_there_no_danger_passes_on_any_way_and_ordinary_work_goes_on
     }
 }
 
-fn rules(approvals: Value) -> Plan {
+fn rules(approvals: &Value) -> Plan {
     Plan { config: json!({ "approvals": approvals }), ..Plan::default() }
 }
 
 #[tokio::test]
 async fn rules_speak_of_commands_tools_files_and_arguments() {
-    let (stage, reached) = paper(rules(json!({
+    let (stage, reached) = paper(rules(&json!({
         "allow": ["rm -rf build", "paper_pen(~/.bashrc)", "mcp__github__*"],
         "ask": ["paper_shell(cargo publish *)", "paper_pen(*.lock)"],
         "deny": ["git push *", "paper_*(**/private)", "paper_patch(~/notes/**)", "mcp__github__merge(*\"force\":true*)"],
@@ -338,8 +338,8 @@ fn around() -> Surroundings {
     }
 }
 
-fn gate(config: Value, face: Arc<dyn Face>, adviser: Option<Opinion>) -> Gate {
-    let approvals: ApprovalSettings = Settings::read(&config, around()).0.approvals;
+fn gate(config: &Value, face: Arc<dyn Face>, adviser: Option<Opinion>) -> Gate {
+    let approvals: ApprovalSettings = Settings::read(config, around()).0.approvals;
     let adviser = adviser.map(|opinion| Arc::new(Says(opinion)) as Arc<dyn Adviser>);
     let clock: Arc<dyn Clock> = Arc::new(RealClock::default());
     Gate::new(approvals, &around(), face, adviser, clock, Arc::new(Kept::default()))
@@ -360,7 +360,7 @@ fn by_a_person(key: &str) -> Result<Approval, Refused> {
 #[tokio::test]
 async fn questions_of_one_conversation_wait_their_turn_and_are_not_put_twice() {
     let face = Slow::new();
-    let gate = gate(json!({}), face.clone(), None);
+    let gate = gate(&json!({}), face.clone(), None);
     let stop = Stop::new();
     let commands = ["rm -rf a", "git reset --hard", "rm -rf b", "rm -rf c"];
     let wishes = join_all(commands.iter().map(|command| wish(&gate, "one", command, &stop)));
@@ -378,7 +378,7 @@ async fn questions_of_one_conversation_wait_their_turn_and_are_not_put_twice() {
 #[tokio::test]
 async fn conversations_do_not_wait_for_each_other() {
     let face = Slow::new();
-    let gate = gate(json!({}), face.clone(), None);
+    let gate = gate(&json!({}), face.clone(), None);
     let stop = Stop::new();
     let both = async { tokio::join!(wish(&gate, "one", "rm -rf a", &stop), wish(&gate, "two", "rm -rf b", &stop)) };
     let answers = async {
@@ -393,7 +393,7 @@ async fn conversations_do_not_wait_for_each_other() {
 #[tokio::test]
 async fn an_interrupt_and_a_forgotten_conversation_end_every_question_as_a_no() {
     let face = Slow::new();
-    let gate = gate(json!({}), face.clone(), None);
+    let gate = gate(&json!({}), face.clone(), None);
     let stop = Stop::new();
     let both = async { tokio::join!(wish(&gate, "one", "rm -rf a", &stop), wish(&gate, "one", "rm -rf b", &stop)) };
     let interrupt = async {
@@ -431,18 +431,18 @@ async fn silence_is_no_consent() {
 async fn a_model_may_speed_a_person_up_but_never_replace_one() {
     let smart = json!({"approvals": {"mode": "smart"}});
     let stop = Stop::new();
-    let nobody = gate(smart.clone(), Arc::new(hermes_tools::face::Nobody), Some(Opinion::Approve));
+    let nobody = gate(&smart, Arc::new(hermes_tools::face::Nobody), Some(Opinion::Approve));
     let refused = wish(&nobody, "one", "rm -rf a", &stop).await.expect_err("nobody is there");
     assert_eq!(refused.outcome(), "blocked");
     let face = Slow::new();
-    let attended = gate(smart.clone(), face.clone(), Some(Opinion::Approve));
+    let attended = gate(&smart, face.clone(), Some(Opinion::Approve));
     assert_eq!(wish(&attended, "one", "rm -rf a", &stop).await, Ok(Approval::Unasked(Reason::ModelApproved)));
-    let against = gate(smart.clone(), face.clone(), Some(Opinion::Deny));
+    let against = gate(&smart, face.clone(), Some(Opinion::Deny));
     let (first, ()) = tokio::join!(wish(&against, "one", "rm -rf a", &stop), face.answer(Answer::Always));
     assert_eq!(first, by_a_person("recursive delete"));
     let (again, ()) = tokio::join!(wish(&against, "one", "rm -rf a", &stop), face.answer(Answer::Deny));
     assert_eq!(again.map_err(|refused| refused.cause), Err(Cause::Denied), "against advice, a yes holds once");
-    let alone = gate(smart, face.clone(), None);
+    let alone = gate(&smart, face.clone(), None);
     let (asked, ()) = tokio::join!(wish(&alone, "one", "rm -rf a", &stop), face.answer(Answer::Once));
     assert_eq!(asked, by_a_person("recursive delete"), "without a model, smart is manual");
 }

@@ -113,7 +113,8 @@ async fn readers_run_side_by_side_and_writers_alone() {
     let began = Instant::now();
     let naps = vec![("terminal", json!({"command": "sleep 2"})); 4];
     let results = stage.batch(&naps).await;
-    assert!(results.iter().all(|result| result.content.text() == ran("").to_string()));
+    let nothing = ran("").to_string();
+    assert!(results.iter().all(|result| result.content.text() == nothing));
     assert!(began.elapsed() < Duration::from_secs(6), "four naps of two seconds took {:?}", began.elapsed());
     let steps: Vec<(&str, Value)> =
         (0..5).map(|step| ("terminal", json!({"command": format!("echo {step} >> log; cat log | tail -1")}))).collect();

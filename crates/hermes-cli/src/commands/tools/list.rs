@@ -59,7 +59,10 @@ pub(super) fn run(
         let names: Vec<&str> = absent.iter().map(|row| row.toolset.as_str()).collect();
         writeln!(console.out, "Not there yet: {}.", names.join(", "))?;
     }
-    writeln!(console.out, "Change it with `hermes tools enable|disable TOOLSET`; look closer with `hermes tools info NAME`.")?;
+    writeln!(
+        console.out,
+        "Change it with `hermes tools enable|disable TOOLSET`; look closer with `hermes tools info NAME`."
+    )?;
     Ok(Exit::Done)
 }
 
@@ -67,8 +70,7 @@ fn rows(app: &App, hands: &Hands, platform: &str) -> Vec<Row> {
     let catalogue = Catalogue::new(&hands.registry);
     let selected = catalogue.select(&choice(app, platform, &catalogue)).names;
     let known = hands.registry.describe();
-    let parts: BTreeSet<String> =
-        toolset::configurable().map(str::to_owned).chain(hands.registry.toolsets()).collect();
+    let parts: BTreeSet<String> = toolset::configurable().map(str::to_owned).chain(hands.registry.toolsets()).collect();
     parts
         .into_iter()
         .map(|name| {

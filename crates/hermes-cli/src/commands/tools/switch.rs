@@ -48,8 +48,15 @@ pub(super) fn run(
     }
     let list = Value::Array(after.into_iter().map(Value::String).collect());
     let file = edit::change_config(&app.home, |_| Ok::<_, Trouble>(vec![Change::Set(key, list)]))?;
-    writeln!(console.out, "{} {word} for `{platform}` from the next conversation on ({}).", are(names), file.display())?;
-    for name in names.iter().filter(|name| to == To::On && hands.registry.definitions(&catalogue.tools(name)).is_empty()) {
+    writeln!(
+        console.out,
+        "{} {word} for `{platform}` from the next conversation on ({}).",
+        are(names),
+        file.display()
+    )?;
+    for name in
+        names.iter().filter(|name| to == To::On && hands.registry.definitions(&catalogue.tools(name)).is_empty())
+    {
         writeln!(console.err, "`{name}` has no tool that can be used here; `hermes tools info {name}` says why.")?;
     }
     Ok(Exit::Done)
