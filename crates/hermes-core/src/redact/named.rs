@@ -1,6 +1,6 @@
 //! Names of secrets, and where the value behind a name begins and ends.
 //!
-//! Whether a value is covered is decided from its first few thousand characters; only a value that is covered is followed
+//! Whether a value is covered is decided from its first thousand characters; only a value that is covered is followed
 //! further, so no text is read twice.
 
 use super::key::{KEY_PIECE, LONG_PIECE};
@@ -63,7 +63,7 @@ const TYPE_WORDS: &[&str] = &[
 ];
 const LONGEST_NAME: usize = 128;
 /// A value is judged by this much of it.
-const LONGEST_LOOK: usize = 4_096;
+const LONGEST_LOOK: usize = 1_024;
 const LONGEST_SCHEME: usize = 32;
 
 /// Where the value of a name stands: behind `lead` bytes, `length` bytes long.
