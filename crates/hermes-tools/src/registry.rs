@@ -208,7 +208,11 @@ fn definition(entry: &Entry, offered: &BTreeSet<String>) -> ToolDefinition {
         tracing::warn!(tool = %card.name, "the tool could not adapt its description; it is offered as it is");
         look = Look { description: card.description.clone(), parameters: card.parameters.clone() };
     }
-    ToolDefinition { name: card.name.to_string(), description: look.description, parameters: sorted(sanitised(look.parameters)) }
+    ToolDefinition {
+        name: card.name.to_string(),
+        description: look.description,
+        parameters: sorted(sanitised(look.parameters)),
+    }
 }
 
 /// The same JSON with the keys of every object in order.

@@ -169,8 +169,12 @@ mod tests {
         }
 
         async fn meet(&self, arguments: Value, scan: fn(&str) -> Option<String>) -> Option<String> {
-            let ground =
-                Ground { start: self.root.join("work"), home: self.root.join("home"), cwd: self.root.join("work"), cover: Cover::Secrets };
+            let ground = Ground {
+                start: self.root.join("work"),
+                home: self.root.join("home"),
+                cwd: self.root.join("work"),
+                cover: Cover::Secrets,
+            };
             self.hints.for_call(arguments.as_object().unwrap(), ground, scan).await
         }
 

@@ -1,13 +1,13 @@
 //! What becomes of a result on its way to the model: frames, files, warnings, notes of directories.
 
 use crate::stage::{Plan, Stage};
+use futures_util::future::BoxFuture;
 use hermes_tools::desk::Cx;
 use hermes_tools::effects::Effects;
 use hermes_tools::gate::Permit;
 use hermes_tools::registry::Replace;
 use hermes_tools::run::{Finished, Witness};
 use hermes_tools::tool::{Card, Output, Repeats, ResultCap, Source, Tool, ToolError};
-use futures_util::future::BoxFuture;
 use hermes_types::{CallId, Content, Object, ToolCall};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -214,7 +214,8 @@ async fn a_page_that_went_to_a_file_may_be_read_again() {
         })
         .into();
     let texts: Vec<String> = stage.batch(&calls).await.iter().map(|result| result.content.text()).collect();
-    let spilled = texts.iter().position(|text| text.starts_with("<persisted-output>")).expect("they are too long together");
+    let spilled =
+        texts.iter().position(|text| text.starts_with("<persisted-output>")).expect("they are too long together");
     let again = stage.call("read_file", calls[spilled].1.clone()).await;
     assert!(again["content"].as_str().is_some_and(|content| content.starts_with("1|")), "{again}");
 }

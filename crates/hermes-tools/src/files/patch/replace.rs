@@ -42,7 +42,8 @@ pub(super) fn draft(desk: &Desk, edit: &Edit<'_>) -> Result<Draft, ToolError> {
     }
     let occurrences = if edit.all { Occurrences::All } else { Occurrences::Only };
     let wanted = matching::Edit { old: edit.old, new: edit.new, occurrences, scope: Scope::Text };
-    let edited = matching::replace(&decoded.text, &wanted).map_err(|error| missed(desk, edit, &decoded.text, &error))?;
+    let edited =
+        matching::replace(&decoded.text, &wanted).map_err(|error| missed(desk, edit, &decoded.text, &error))?;
     if let Some(fault) = current::broken_data(path, Some(&decoded.text), &edited.text) {
         return Err(failed(format!("Refusing to change {given}: {fault} The file is as it was.")));
     }

@@ -174,7 +174,8 @@ fn read(args: &ReadFileArgs, readable: &Readable, desk: &Arc<Desk>, stop: &Stop)
         }
     };
     let at = desk.shop.traffic.now();
-    let (mut shown, print) = contents(&args.path, readable.path(), (file, &about), &request, desk.settings().cover, stop)?;
+    let (mut shown, print) =
+        contents(&args.path, readable.path(), (file, &about), &request, desk.settings().cover, stop)?;
     shown.warning = warning;
     desk.history.knows(readable.path(), Known { stamp, print, at });
     if is_settled(&about) {
@@ -254,13 +255,7 @@ fn contents(
     Ok((shown, print))
 }
 
-fn finished(
-    shown: Shown,
-    read: Page,
-    request: &PageRequest,
-    cover: Cover,
-    extracted_document: Option<bool>,
-) -> Shown {
+fn finished(shown: Shown, read: Page, request: &PageRequest, cover: Cover, extracted_document: Option<bool>) -> Shown {
     let truncated = read.next_offset.is_some();
     let large = shown.file_size > LARGE && request.limit > MANY_LINES && truncated;
     Shown {
