@@ -24,7 +24,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The only tool whose calls do not make it sensible to read a file again.
-const READ_FILE: &str = "read_file";
+pub(crate) const READ_FILE: &str = "read_file";
 
 /// Shared by every conversation of the process.
 pub struct Workshop {
@@ -167,7 +167,8 @@ impl Desk {
     /// Where the conversation started and where it is.
     pub(crate) fn ground(&self) -> Ground {
         let around = &self.settings().around;
-        Ground { start: around.cwd.clone(), home: around.home.clone(), cwd: self.cwd() }
+        let cover = self.settings().cover;
+        Ground { start: around.cwd.clone(), home: around.home.clone(), cwd: self.cwd(), cover }
     }
 
     pub fn settings(&self) -> &Settings {

@@ -8,6 +8,7 @@ pub mod args;
 pub mod builtin;
 pub mod checkpoint;
 pub mod clarify;
+pub mod cover;
 pub mod desk;
 pub mod effects;
 pub mod face;

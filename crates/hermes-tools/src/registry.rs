@@ -1,6 +1,7 @@
 //! All tools by name. Who registers first keeps the name: another toolset replaces a tool only when it says so and may,
 //! or when both belong to MCP servers. Definitions come sorted, with sorted keys, so their bytes do not move.
 
+use crate::args::sanitised;
 use crate::tool::{AnyTool, Availability, Card, Check, Look, Tool};
 use hermes_core::clock::Clock;
 use hermes_types::ToolDefinition;
@@ -207,7 +208,11 @@ fn definition(entry: &Entry, offered: &BTreeSet<String>) -> ToolDefinition {
         tracing::warn!(tool = %card.name, "the tool could not adapt its description; it is offered as it is");
         look = Look { description: card.description.clone(), parameters: card.parameters.clone() };
     }
-    ToolDefinition { name: card.name.to_string(), description: look.description, parameters: sorted(look.parameters) }
+    ToolDefinition {
+        name: card.name.to_string(),
+        description: look.description,
+        parameters: sorted(sanitised(look.parameters)),
+    }
 }
 
 /// The same JSON with the keys of every object in order.

@@ -2,6 +2,7 @@
 
 use crate::checkpoint::CheckpointSettings;
 use crate::clarify::ClarifySettings;
+use crate::cover::Cover;
 use crate::files::FileSettings;
 use crate::gate::ApprovalSettings;
 use crate::memory::MemorySettings;
@@ -39,6 +40,7 @@ pub struct Settings {
     pub checkpoints: CheckpointSettings,
     pub clarify: ClarifySettings,
     pub run: RunSettings,
+    pub cover: Cover,
 }
 
 impl Settings {
@@ -46,6 +48,7 @@ impl Settings {
     pub fn read(config: &Value, around: Surroundings) -> (Self, Vec<String>) {
         let mut odd = Vec::new();
         let approvals = ApprovalSettings::read(config, &around, &mut odd);
+        let cover = Cover::read(config, &around, &mut odd);
         let settings = Self {
             around,
             approvals,
@@ -55,6 +58,7 @@ impl Settings {
             checkpoints: section(config, "checkpoints", &mut odd),
             clarify: section(config, "agent", &mut odd),
             run: RunSettings::read(config, &mut odd),
+            cover,
         };
         (settings, odd)
     }

@@ -9,6 +9,8 @@ mod change;
 mod current;
 pub mod diff;
 mod history;
+mod keys;
+mod lines;
 pub mod matching;
 pub mod page;
 mod patch;

@@ -139,7 +139,7 @@ fn is_strange(char: char) -> bool {
 }
 
 /// Entries of a directory that are looked at for a name that is missing.
-const LOOKED_AT: usize = 50;
+const LOOKED_AT: usize = 1_000;
 const SUGGESTED: usize = 5;
 
 /// The names that could have been meant, the best first.

@@ -28,5 +28,5 @@ const LAST_OUTPUT: usize = 2000;
 
 /// Text as the model may read it.
 fn redacted(text: &str) -> String {
-    text.to_owned()
+    hermes_core::redact::terminal("", text).into_owned()
 }

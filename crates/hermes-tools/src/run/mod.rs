@@ -25,7 +25,7 @@ pub use settings::{Room, RunSettings, Sizes};
 pub use spill::Spill;
 pub use wave::{Untold, Witness};
 
-use crate::desk::Desk;
+use crate::desk::{Desk, READ_FILE};
 use crate::registry::Registry;
 use hermes_core::stop::Stop;
 use hermes_types::ToolCall;
@@ -86,12 +86,23 @@ impl Hands {
             results.extend(finished);
             abort = reason;
         }
+        let begun = results.len();
         if let Some(read) = carried {
             let shown = read.shown.clone();
             results.push(self.conclude(read.skipped(), shown.as_ref(), desk).await);
         }
         results.extend(waiting.into_iter().map(Finished::skipped));
-        desk.shop.spill.fit_turn(&mut results, desk.room.sizes()).await;
+        let shortened = desk.shop.spill.fit_turn(&mut results, desk.room.sizes()).await;
+        if results.iter().enumerate().any(|(place, one)| shortened.contains(&place) && one.name == READ_FILE) {
+            // A page that went to a file is not in the conversation: it may be asked for again.
+            desk.history.forget_reads();
+        }
+        for (place, finished) in results.iter().enumerate() {
+            // What was never begun, and what is not as the witness heard it.
+            if place >= begun || shortened.contains(&place) {
+                abort = abort.or(wave::tell(witness, finished).await);
+            }
+        }
         match abort {
             Some(reason) => Err(Aborted { reason, results }),
             None => Ok(results),

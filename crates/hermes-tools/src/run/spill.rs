@@ -12,6 +12,7 @@ use crate::tool::ResultCap;
 use hermes_types::{CallId, Content};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
@@ -54,19 +55,23 @@ impl Spill {
         }
     }
 
-    /// Brings the results of one reply below their common limit, the largest first.
-    pub(super) async fn fit_turn(&self, results: &mut [Finished], sizes: Sizes) {
+    /// Brings the results of one reply below their common limit, the largest first. Gives the places of those that are
+    /// shorter now.
+    pub(super) async fn fit_turn(&self, results: &mut [Finished], sizes: Sizes) -> BTreeSet<usize> {
+        let mut shortened = BTreeSet::new();
         let mut lengths: Vec<(usize, usize)> = results.iter().map(length).enumerate().collect();
         let mut total: usize = lengths.iter().map(|(_, length)| length).sum();
         lengths.sort_by_key(|(place, length)| (std::cmp::Reverse(*length), *place));
         for (place, length) in lengths.into_iter().filter(|(_, length)| *length > WORTH_IT) {
             if total <= sizes.turn {
-                return;
+                break;
             }
             let Some(Finished { call, content: Content::Text(text), .. }) = results.get_mut(place) else { continue };
             *text = self.block(call, std::mem::take(text)).await;
             total = total - length + text.chars().count();
+            shortened.insert(place);
         }
+        shortened
     }
 
     /// Writes the text away and gives what stands for it.
@@ -286,7 +291,8 @@ mod tests {
             .map(|(id, length)| finished(id, id.repeat(length)))
             .into();
         results.push(finished("e", Content::Parts(vec![hermes_types::Part::of_text("e".repeat(50_000))])));
-        spill(temp.path()).fit_turn(&mut results, sizes).await;
+        let shortened = spill(temp.path()).fit_turn(&mut results, sizes).await;
+        assert_eq!(shortened, BTreeSet::from([0, 1]));
         let spilled: Vec<bool> = results.iter().map(|result| result.content.text().starts_with(OPEN)).collect();
         assert_eq!(spilled, [true, true, false, false, false]);
     }

@@ -27,9 +27,13 @@ const GRACE: Duration = Duration::from_secs(3);
 const MAIN_ARGUMENTS: [&str; 9] = ["command", "path", "pattern", "query", "url", "question", "goal", "action", "name"];
 const ABOUT: usize = 80;
 
-/// Hears of a call before it has any effect, and of its end. What it returns an error for does not run.
+/// Hears of a call before it has any effect, and of its end.
 pub trait Witness: Send + Sync {
+    /// What it returns an error for does not run.
     fn begins<'a>(&'a self, call: &'a ToolCall, effects: &'a Effects) -> BoxFuture<'a, Result<(), String>>;
+
+    /// Every call ends, also one that never began. The last word about a call counts: when all results of a reply are
+    /// too long together, those that were shortened are told once more as the model will read them.
     fn ended<'a>(&'a self, finished: &'a Finished) -> BoxFuture<'a, Result<(), String>>;
 }
 
@@ -269,7 +273,7 @@ impl End {
 }
 
 /// A result that could not be recorded ends the turn: going on would lose it.
-async fn tell(witness: &dyn Witness, finished: &Finished) -> Option<String> {
+pub(super) async fn tell(witness: &dyn Witness, finished: &Finished) -> Option<String> {
     witness.ended(finished).await.err().map(|reason| format!("a result could not be recorded: {reason}"))
 }
 

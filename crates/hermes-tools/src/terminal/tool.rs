@@ -15,7 +15,6 @@ use crate::effects::{Company, Effects};
 use crate::gate::{Approval, Permit, Place, Refused, is_still};
 use crate::process::{Face, Start, Started, Tell};
 use crate::tool::{Card, Output, ResultCap, Tool, ToolError};
-use hermes_core::redact;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -133,7 +132,7 @@ impl TerminalTool {
         let command = permit.command().map(|command| command.text.as_str()).unwrap_or_default();
         let said = (ended == Ended::Exited).then(|| meaning(command, exit_code)).flatten();
         Output::json(&Foreground {
-            output: redact::terminal(command, output.trim_end()).into_owned(),
+            output: cx.desk.settings().cover.terminal(command, output.trim_end()).into_owned(),
             exit_code,
             error: None,
             exit_code_meaning: said,

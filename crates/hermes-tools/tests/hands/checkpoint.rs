@@ -364,3 +364,31 @@ async fn a_store_that_is_too_large_gives_up_its_oldest_snapshots() {
     assert!(pruned.snapshots >= 2 && pruned.bytes > 500_000, "{pruned:?}");
     assert_eq!(reasons(&stage).await.first().map(String::as_str), Some("round 3"));
 }
+
+#[tokio::test]
+async fn repositories_in_repositories_and_odd_things_do_not_spoil_a_snapshot() {
+    let stage = stage();
+    let root = stage.path("");
+    git(&root, &["init", "-q"]);
+    stage.write("top.txt", "top\n");
+    stage.write("inner/a.txt", "inner\n");
+    git(&stage.path("inner"), &["init", "-q"]);
+    git(&stage.path("inner"), &["add", "a.txt"]);
+    git(&stage.path("inner"), &["-c", "user.name=n", "-c", "user.email=e", "commit", "-qm", "m"]);
+    git(&stage.path("inner"), &["worktree", "add", "-q", "../tree"]);
+    rustix::fs::mkfifoat(rustix::fs::CWD, stage.path("pipe"), rustix::fs::Mode::RWXU).unwrap();
+    std::os::unix::fs::symlink("/nonexistent", stage.path("dangling")).unwrap();
+    let huge = stage.write("huge.txt", "x");
+    std::fs::File::options().write(true).open(huge).unwrap().set_len(1 << 30).unwrap();
+    keep(&stage, "before").await;
+    for file in ["top.txt", "inner/a.txt", "tree/a.txt"] {
+        stage.write(file, "changed\n");
+    }
+    std::fs::remove_file(stage.path("dangling")).unwrap();
+    checkpoints(&stage).restore(&root, &Which::Number(1), None).await.unwrap();
+    let read = ["top.txt", "inner/a.txt", "tree/a.txt"].map(|file| stage.read(file));
+    assert_eq!(read, ["top\n", "inner\n", "inner\n"]);
+    assert_eq!(std::fs::read_link(stage.path("dangling")).unwrap(), Path::new("/nonexistent"));
+    assert_eq!(git(&stage.path("inner"), &["status", "--short"]), "", "the inner repository is as it was");
+    assert_eq!(std::fs::metadata(stage.path("huge.txt")).unwrap().len(), 1 << 30);
+}

@@ -263,3 +263,31 @@ proptest! {
         })?;
     }
 }
+
+#[tokio::test]
+async fn no_edit_beside_a_private_key_shows_it() {
+    let stage = Stage::new();
+    let body: String = (0..6).map(|line| format!("MIIEvQIBADANBgkqhkiG{line}\n")).collect();
+    stage.write("id", format!("-----BEGIN PRIVATE KEY-----\n{body}-----END PRIVATE KEY-----\ncomment one\n"));
+    let calls = [
+        json!({"path": "id", "old_string": "comment one", "new_string": "comment two"}),
+        json!({"path": "id", "old_string": "MIIEvQIBADANBgkqhkiH3\nMIIEvQIBADANBgkqhkiX4", "new_string": "x"}),
+        json!({"mode": "patch", "patch": "*** Begin Patch\n*** Update File: id\n-MIIEvQIBADANBgkqhkiH3\n+x\n*** End Patch"}),
+        json!({"mode": "patch", "patch": "*** Begin Patch\n*** Delete File: id\n*** End Patch"}),
+    ];
+    for arguments in calls {
+        let told = stage.call_text("patch", arguments.clone()).await;
+        assert!((0..6).all(|line| !told.contains(&format!("iG{line}"))), "{arguments}: {told}");
+    }
+    assert!(!stage.path("id").exists());
+}
+
+#[tokio::test]
+async fn a_file_that_is_no_text_may_be_moved_and_its_name_used_anew() {
+    let stage = Stage::new();
+    stage.write("a", b"\0\xff\0\xff");
+    let patch = "*** Begin Patch\n*** Move File: a -> b\n*** Add File: a\n+text\n*** End Patch";
+    let told = stage.call("patch", json!({"mode": "patch", "patch": patch})).await;
+    assert_eq!(told["success"], true, "{told}");
+    assert_eq!((std::fs::read(stage.path("b")).unwrap(), stage.read("a")), (b"\0\xff\0\xff".to_vec(), "text\n".into()));
+}

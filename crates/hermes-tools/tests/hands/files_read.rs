@@ -244,3 +244,44 @@ async fn a_page_that_begins_inside_a_private_key_does_not_show_it() {
         assert!(content.ends_with("|end") && content.contains("«redacted:") && !content.contains("MIIE"), "{content}");
     }
 }
+
+#[tokio::test]
+async fn a_workbook_that_unpacks_without_end_is_cut() {
+    let stage = Stage::new();
+    let long = format!("<sst><si><t>{}</t></si></sst>", "x".repeat(1 << 20));
+    let repeated = "<row><c t=\"s\"><v>0</v></c></row>".repeat(5_000);
+    let wide = "<row><c r=\"ZZZ1\"/></row>".repeat(5_000);
+    for sheet in [repeated, wide] {
+        let parts = [("xl/sharedStrings.xml", long.as_str()), ("xl/worksheets/sheet1.xml", sheet.as_str())];
+        stage.write("bomb.xlsx", archive(&parts));
+        let before = resident();
+        let read = stage.call("read_file", json!({"path": "bomb.xlsx", "offset": 10, "limit": 1})).await;
+        assert!(read["total_lines"].as_u64().unwrap() < 1_100, "{read}");
+        assert!(resident().saturating_sub(before) < 200 << 20, "{} MB more", (resident() - before) >> 20);
+    }
+}
+
+/// Bytes of memory that this process has.
+fn resident() -> u64 {
+    let pages = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    pages.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok()).unwrap_or_default() * 4_096
+}
+
+#[tokio::test]
+async fn two_gigabytes_cost_no_memory_and_hardly_any_time() {
+    let stage = Stage::new();
+    let path = stage.write("huge.txt", "one\ntwo\n");
+    std::fs::File::options().write(true).open(&path).unwrap().set_len(2 << 30).unwrap();
+    std::fs::File::options().write(true).open(stage.write("zero.dat", "")).unwrap().set_len(2 << 30).unwrap();
+    let (began, before) = (std::time::Instant::now(), resident());
+    let zero = stage.call("read_file", json!({"path": "zero.dat"})).await;
+    assert!(zero["error"].as_str().unwrap().contains("not text"), "{zero}");
+    let patched = stage.call("patch", json!({"path": "huge.txt", "old_string": "one", "new_string": "1"})).await;
+    assert!(patched["error"].as_str().unwrap().contains("too large"), "{patched}");
+    let found = stage.call("search_files", json!({"pattern": "two"})).await;
+    assert_eq!(found["total_count"], 0, "a file with null bytes is not searched: {found}");
+    let written = stage.call("write_file", json!({"path": "huge.txt", "content": "small\n"})).await;
+    assert_eq!(written["bytes_written"], 6, "{written}");
+    assert!(resident().saturating_sub(before) < 300 << 20);
+    assert!(began.elapsed() < std::time::Duration::from_secs(20), "{:?}", began.elapsed());
+}

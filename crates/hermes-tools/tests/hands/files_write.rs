@@ -199,3 +199,38 @@ async fn a_safe_root_holds_for_every_tool() {
     assert_eq!(names(&stage, "."), ["a.txt"]);
     assert_eq!(stage.call("write_file", json!({"path": "out/a", "content": "b"})).await["bytes_written"], 1);
 }
+
+#[tokio::test]
+async fn a_path_with_a_slash_at_its_end_is_no_file() {
+    let stage = Stage::new();
+    let told = stage.call("write_file", json!({"path": "new/", "content": "x"})).await;
+    assert_eq!(told["error"], "new/ names a directory. Leave out the slash at its end, or name a file in it.");
+    assert!(!stage.path("new").exists());
+}
+
+/// One user more may read and write; the group may not, although the mode looks like it.
+const ACCESS_LIST: [u8; 44] = [
+    2, 0, 0, 0, 1, 0, 6, 0, 255, 255, 255, 255, 2, 0, 6, 0, 57, 48, 0, 0, 4, 0, 0, 0, 255, 255, 255, 255, 16, 0, 6, 0,
+    255, 255, 255, 255, 32, 0, 0, 0, 255, 255, 255, 255,
+];
+
+#[tokio::test]
+async fn access_lists_and_attributes_stay_with_a_file() {
+    let stage = Stage::new();
+    let path = stage.write("a.txt", "old\n");
+    let values: [(&str, &[u8]); 2] = [("user.origin", b"here"), ("system.posix_acl_access", &ACCESS_LIST)];
+    let set = |(name, value): &(&str, &[u8])| {
+        rustix::fs::setxattr(&path, *name, value, rustix::fs::XattrFlags::empty()).is_ok()
+    };
+    // A disk without one of them has nothing to lose.
+    let known: Vec<(&str, &[u8])> = values.into_iter().filter(set).collect();
+    let mode = std::fs::metadata(&path).unwrap().mode();
+    let told = stage.call("write_file", json!({"path": "a.txt", "content": "new\n"})).await;
+    assert_eq!((&told["warning"], stage.read("a.txt").as_str()), (&json!(null), "new\n"));
+    for (name, value) in known {
+        let mut kept = [0; 64];
+        let length = rustix::fs::getxattr(&path, name, &mut kept).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(&kept[..length], value, "{name}");
+    }
+    assert_eq!(std::fs::metadata(&path).unwrap().mode(), mode);
+}

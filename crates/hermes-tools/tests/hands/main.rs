@@ -12,6 +12,7 @@ mod clarify;
 mod contract;
 mod dispatch;
 mod family;
+mod files_attacks;
 mod files_patch;
 mod files_read;
 mod files_write;

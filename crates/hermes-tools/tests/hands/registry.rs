@@ -1,15 +1,16 @@
 //! Who may have a name, who is offered, and what the model sees.
 
+use crate::stage::Stage;
 use hermes_core::clock::Clock;
-use hermes_testkit::FakeClock;
+use hermes_testkit::{FakeClock, golden};
 use hermes_tools::desk::Cx;
 use hermes_tools::effects::Effects;
 use hermes_tools::gate::Permit;
 use hermes_tools::registry::{Collision, Registry, Replace};
 use hermes_tools::tool::{Availability, Card, Check, Look, Output, Tool, ToolError};
 use hermes_types::Object;
-use serde_json::json;
-use std::collections::BTreeSet;
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -20,11 +21,13 @@ struct Dummy {
     toolset: &'static str,
     says: &'static str,
     check: Option<Arc<Check>>,
+    parameters: Value,
 }
 
 impl Dummy {
     fn new(name: &'static str, toolset: &'static str, says: &'static str) -> Self {
-        Self { name, toolset, says, check: None }
+        let parameters = json!({"type": "object", "required": ["z"], "properties": {"z": {"type": "string"}, "a": {"type": "integer"}}});
+        Self { name, toolset, says, check: None, parameters }
     }
 }
 
@@ -32,8 +35,7 @@ impl Tool for Dummy {
     type Args = Object;
 
     fn card(&self) -> Card {
-        let parameters = json!({"type": "object", "required": ["z"], "properties": {"z": {"type": "string"}, "a": {"type": "integer"}}});
-        Card::new(self.name, self.toolset, self.says, parameters)
+        Card::new(self.name, self.toolset, self.says, self.parameters.clone())
     }
 
     fn check(&self) -> Option<Arc<Check>> {
@@ -124,6 +126,40 @@ fn definitions_are_sorted_to_the_last_key_and_speak_only_of_what_is_there() {
         r#"[{{"name":"ant","description":"legs beside cow, zebra",{parameters}}},{{"name":"cow","description":"cannot adapt",{parameters}}},{{"name":"zebra","description":"stripes beside ant, cow",{parameters}}}]"#
     );
     assert_eq!(serde_json::to_string(&definitions).unwrap(), expected);
+}
+
+#[test]
+fn a_schema_that_providers_refuse_is_sent_in_another_form() {
+    let (registry, _) = registry();
+    let parameters = json!({"properties": {"x": {"type": ["string", "null"]}}, "required": ["x", "gone"], "anyOf": []});
+    registry.register(Dummy { parameters, ..Dummy::new("odd", "mcp-s", "") }, Replace::Refuse).unwrap();
+    let sent = json!({"properties": {"x": {"nullable": true, "type": "string"}}, "required": ["x"], "type": "object"});
+    assert_eq!(registry.definitions(&names(&["odd"]))[0].parameters, sent);
+}
+
+/// Most tokens that all built-in tools together may cost in a request.
+const BUDGET: usize = 3_000;
+
+#[test]
+fn what_the_tools_cost_in_every_request_is_written_down() {
+    let stage = Stage::new();
+    let described = stage.registry.describe();
+    let all = described.iter().map(|tool| tool.card.name.to_string()).collect();
+    let mut report = String::from("tool            bytes  about tokens\n");
+    let mut sets: BTreeMap<String, usize> = BTreeMap::new();
+    let row = |name: &str, bytes: usize| format!("{name:<15} {bytes:>5} {:>13}\n", bytes.div_ceil(4));
+    for definition in stage.registry.definitions(&all) {
+        let bytes = serde_json::to_string(&definition).unwrap().len();
+        report.push_str(&row(&definition.name, bytes));
+        let owner = described.iter().find(|tool| tool.card.name == definition.name).unwrap();
+        *sets.entry(owner.card.toolset.to_string()).or_default() += bytes;
+    }
+    report.push_str("\ntoolset\n");
+    report.extend(sets.iter().map(|(set, bytes)| row(set, *bytes)));
+    let total: usize = sets.values().sum();
+    report.push_str(&format!("\n{}", row("everything", total)));
+    golden("tests/hands/golden/definitions.txt", &report);
+    assert!(total.div_ceil(4) < BUDGET, "{report}");
 }
 
 #[test]

@@ -1,13 +1,17 @@
 //! What becomes of a result on its way to the model: frames, files, warnings, notes of directories.
 
 use crate::stage::{Plan, Stage};
+use futures_util::future::BoxFuture;
 use hermes_tools::desk::Cx;
 use hermes_tools::effects::Effects;
 use hermes_tools::gate::Permit;
 use hermes_tools::registry::Replace;
+use hermes_tools::run::{Finished, Witness};
 use hermes_tools::tool::{Card, Output, Repeats, ResultCap, Source, Tool, ToolError};
-use hermes_types::Object;
+use hermes_types::{CallId, Content, Object, ToolCall};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::sync::Mutex;
 
 /// A tool that gives what it is asked for.
 struct Echo {
@@ -129,4 +133,111 @@ async fn a_directory_tells_about_itself_when_it_is_met() {
     let shown = stage.call_text("echo", json!({"say": "ok", "path": "sub"})).await;
     assert_eq!(shown, format!("ok\n\n[Notes of {} for work in this directory]\nUse tabs.", notes.display()));
     assert_eq!(stage.call_text("echo", json!({"say": "ok", "workdir": "sub"})).await, "ok");
+}
+
+/// Keeps the last word about every call.
+#[derive(Default)]
+struct Ledger(Mutex<BTreeMap<CallId, Vec<Content>>>);
+
+impl Witness for Ledger {
+    fn begins<'a>(&'a self, _call: &'a ToolCall, _effects: &'a Effects) -> BoxFuture<'a, Result<(), String>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn ended<'a>(&'a self, finished: &'a Finished) -> BoxFuture<'a, Result<(), String>> {
+        self.0.lock().unwrap().entry(finished.call.clone()).or_default().push(finished.content.clone());
+        Box::pin(std::future::ready(Ok(())))
+    }
+}
+
+fn echoes(lengths: &[usize]) -> Vec<ToolCall> {
+    let call = |(place, length): (usize, &usize)| {
+        let say = json!({"say": "x".repeat(*length)}).to_string();
+        ToolCall::new(CallId::new(format!("c{place}")), "echo", say.as_str())
+    };
+    lengths.iter().enumerate().map(call).collect()
+}
+
+#[tokio::test]
+async fn the_record_has_what_the_model_reads_also_of_shortened_results() {
+    let stage = stage_with(ECHO);
+    stage.desk.room.for_window(8_000);
+    let ledger = Ledger::default();
+    let calls = echoes(&[7_000, 7_500, 7_000]);
+    let results = stage.hands().run(&calls, &stage.desk, &ledger, &stage.stop).await.unwrap();
+    let heard = ledger.0.lock().unwrap();
+    let times: Vec<usize> = heard.values().map(Vec::len).collect();
+    assert_eq!(times, [1, 2, 1], "only the one that was shortened is told again");
+    for result in &results {
+        assert_eq!(heard[&result.call].last(), Some(&result.content), "{}", result.call);
+    }
+}
+
+#[tokio::test]
+async fn calls_that_an_interrupt_came_before_are_in_the_record_too() {
+    let stage = stage_with(ECHO);
+    let ledger = Ledger::default();
+    stage.stop.stop();
+    let results = stage.hands().run(&echoes(&[1, 1]), &stage.desk, &ledger, &stage.stop).await.unwrap();
+    let expected: BTreeMap<CallId, Vec<Content>> =
+        results.into_iter().map(|result| (result.call, vec![result.content])).collect();
+    assert_eq!((*ledger.0.lock().unwrap()).clone(), expected);
+    assert_eq!(expected.len(), 2);
+}
+
+#[tokio::test]
+async fn a_small_model_reads_a_large_file_page_by_page_and_not_round_in_circles() {
+    let stage = Stage::new();
+    stage.desk.room.for_window(4_096);
+    stage.write("big.txt", "0123456789 0123456789 0123456789\n".repeat(1_000));
+    let mut offset = json!(1);
+    let mut pages = 0;
+    while offset.is_number() {
+        let read = stage.call("read_file", json!({"path": "big.txt", "offset": offset, "limit": 2_000})).await;
+        assert!(read["content"].as_str().unwrap().chars().count() <= 8_000, "{read}");
+        offset = read["next_offset"].clone();
+        pages += 1;
+    }
+    assert_eq!(pages, 5);
+}
+
+#[tokio::test]
+async fn a_page_that_went_to_a_file_may_be_read_again() {
+    let stage = Stage::new();
+    stage.desk.room.for_window(4_096);
+    let calls: Vec<(&str, Value)> = ["a", "b", "c"]
+        .map(|name| {
+            let path = stage.write(name, format!("{name}\n").repeat(1_500));
+            let then = std::time::SystemTime::now() - std::time::Duration::from_secs(9);
+            std::fs::File::options().write(true).open(path).unwrap().set_modified(then).unwrap();
+            ("read_file", json!({"path": name, "limit": 2_000}))
+        })
+        .into();
+    let texts: Vec<String> = stage.batch(&calls).await.iter().map(|result| result.content.text()).collect();
+    let spilled =
+        texts.iter().position(|text| text.starts_with("<persisted-output>")).expect("they are too long together");
+    let again = stage.call("read_file", calls[spilled].1.clone()).await;
+    assert!(again["content"].as_str().is_some_and(|content| content.starts_with("1|")), "{again}");
+}
+
+#[tokio::test]
+async fn an_owner_who_wants_to_see_everything_does() {
+    let key = "sk-abcdefghijklmnopqrstuvwxyz123456";
+    let pem = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkq\n-----END PRIVATE KEY-----\n";
+    for (config, is_covered) in [(json!(null), true), (json!({"security": {"redact_secrets": false}}), false)] {
+        let stage = Stage::with(config);
+        stage.write("a.py", format!("key = '{key}'\n"));
+        stage.write("a.pem", pem);
+        let told = [
+            stage.call_text("read_file", json!({"path": "a.py"})).await,
+            stage.call_text("search_files", json!({"pattern": "^key"})).await,
+            stage.call_text("terminal", json!({"command": "cat a.py"})).await,
+            stage.call_text("patch", json!({"path": "a.py", "old_string": "key =", "new_string": "the_key ="})).await,
+        ];
+        for text in &told {
+            assert_eq!(!text.contains(key), is_covered, "{text}");
+        }
+        let read = stage.call_text("read_file", json!({"path": "a.pem"})).await;
+        assert_eq!(!read.contains("MIIE"), is_covered, "{read}");
+    }
 }

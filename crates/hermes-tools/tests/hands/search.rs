@@ -188,6 +188,20 @@ async fn keys_in_lines_are_covered() {
 }
 
 #[tokio::test]
+async fn a_line_of_a_private_key_is_covered_although_it_looks_like_any_other() {
+    let stage = Stage::new();
+    let body = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC";
+    stage.write("id", format!("plain\n-----BEGIN PRIVATE KEY-----\n{body}\n{body}\n-----END PRIVATE KEY-----\n"));
+    stage.write("list.txt", "MIIEasy\n");
+    let found = stage.call(TOOL, json!({"pattern": "MIIE"})).await;
+    let shown: Vec<&str> =
+        found["matches"].as_array().unwrap().iter().map(|hit| hit["content"].as_str().unwrap()).collect();
+    assert_eq!(shown, ["«redacted:…»", "«redacted:…»", "MIIEasy"]);
+    let around = stage.call_text(TOOL, json!({"pattern": "BEGIN", "context": 2})).await;
+    assert!(around.contains("plain") && !around.contains("MIIEvQ"), "{around}");
+}
+
+#[tokio::test]
 async fn a_pattern_that_cannot_be_read_is_explained() {
     let stage = unwatched();
     let error = stage.call(TOOL, json!({"pattern": "main(ä"})).await;

@@ -88,6 +88,12 @@ impl Folder {
         Ok(rustix::fs::renameat(self, name, to, place)?)
     }
 
+    /// A file in this directory, to be looked at.
+    pub(super) fn open(&self, name: &OsStr) -> io::Result<File> {
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        Ok(File::from(rustix::fs::openat(self, name, flags, Mode::empty())?))
+    }
+
     pub(super) fn stamp(&self, name: &OsStr) -> io::Result<Stamp> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         #[cfg(target_os = "linux")]

@@ -5,9 +5,10 @@
 //! state the change was made for, somebody else was quicker, and everything goes back. So does everything when a later
 //! step fails. A program that is killed in between leaves whole files, old or new, and `.hermes-tmp.*` beside them.
 //!
-//! A file keeps its mode and, where the system allows it, its owner. Other names of it (hard links) keep the old content:
+//! A file keeps its mode, its access list and, where the system allows it, its owner. Other names of it (hard links) keep the old content:
 //! the notes say so. A link is not replaced; its target is.
 
+mod attributes;
 mod folder;
 #[cfg(test)]
 mod tests;
@@ -129,7 +130,7 @@ impl Work {
                 if let Over::File(about) = &over {
                     self.consider(&spot, about)?;
                 }
-                let temp = self.written(&spot, &bytes, like.map(AsRef::as_ref))?;
+                let temp = self.written(&spot, &bytes, like.map(AsRef::as_ref), old.as_ref())?;
                 Ok(Ready::Put { spot, temp, old })
             }
             Step::Remove { target, seen } => Ok(Ready::Remove { spot: self.spot(&target)?, seen }),
@@ -167,7 +168,13 @@ impl Work {
     }
 
     /// The content on disk, under a name nobody looks at.
-    fn written(&mut self, spot: &Spot, bytes: &[u8], like: Option<&Metadata>) -> Result<OsString, Fault> {
+    fn written(
+        &mut self,
+        spot: &Spot,
+        bytes: &[u8],
+        like: Option<&Metadata>,
+        over: Option<&Stamp>,
+    ) -> Result<OsString, Fault> {
         let failed = |error: io::Error| Fault::Failed(format!("{} cannot be written: {error}", spot.path.display()));
         // A new file gets what the process is set to give; a file that replaces another is closed until it has its mode.
         let mode = if like.is_some() { Mode::RUSR | Mode::WUSR } else { Mode::from_raw_mode(0o666) };
@@ -188,6 +195,15 @@ impl Work {
             }
             // After the owner, because a change of the owner takes special bits away.
             file.set_permissions(like.permissions()).map_err(failed)?;
+            // And last what says more than a mode can. A file that cannot be opened for reading was not read either.
+            let lost = match over.map(|_| spot.folder.open(&spot.name)) {
+                Some(Ok(old)) => attributes::carry(&old, &file),
+                Some(Err(_)) | None => Vec::new(),
+            };
+            if !lost.is_empty() {
+                let lost = lost.join(", ");
+                self.done.notes.push(format!("{} had attributes that could not be kept: {lost}.", spot.path.display()));
+            }
         }
         file.sync_all().map_err(failed)?;
         Ok(temp)

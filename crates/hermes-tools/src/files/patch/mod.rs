@@ -7,11 +7,13 @@ mod replace;
 mod several;
 
 use super::change::{self, Failure, Step};
+use super::keys;
 use super::place::{Rules, Writable};
 use super::v4a;
 use super::write::lint::{self, Lint};
 use super::write::syntax::Language;
 use super::{current, write};
+use crate::cover::Cover;
 use crate::desk::{Cx, Desk};
 use crate::effects::{Effects, Scope};
 use crate::gate::Permit;
@@ -165,6 +167,20 @@ fn failed(error: impl AsRef<str>) -> ToolError {
     ToolError::Tell(json!({"success": false, "error": redact::file(error.as_ref())}))
 }
 
+/// The same for a reason that quotes a file, where the owner may want to see everything.
+fn quoting(desk: &Desk, error: &str, file: Option<&str>) -> String {
+    let cover = desk.settings().cover;
+    cover.file(&quoted(desk, error.to_owned(), file)).into_owned()
+}
+
+/// Text that quotes a file, without the lines of its private keys.
+fn quoted(desk: &Desk, text: String, file: Option<&str>) -> String {
+    match (desk.settings().cover, file) {
+        (Cover::Secrets, Some(file)) => keys::unquoted(text, file),
+        (Cover::Nothing, _) | (_, None) => text,
+    }
+}
+
 fn wish(args: &PatchArgs, desk: &Desk) -> Result<Wish, ToolError> {
     let rules = Rules::of(&desk.settings().around);
     let checked = |path: &str| {
@@ -229,7 +245,7 @@ fn land(desk: &Arc<Desk>, wish: &Wish) -> Result<(Patched, Vec<Content>), ToolEr
         let warnings = contents.iter().filter_map(|content| content.target.warning().map(str::to_owned));
         let notes: Vec<String> = warnings.chain(done.notes).collect();
         told.success = true;
-        told.diff = redact::file(&told.diff).into_owned();
+        told.diff = desk.settings().cover.file(&told.diff).into_owned();
         told.warning = (!notes.is_empty()).then(|| notes.join(" "));
         return Ok((told, contents));
     }

@@ -1,6 +1,6 @@
 //! One text in one file for another.
 
-use super::{Content, Draft, Patched, failed};
+use super::{Content, Draft, Patched, failed, quoted, quoting};
 use crate::desk::Desk;
 use crate::files::change::{Over, Step};
 use crate::files::current::{self, Current};
@@ -10,7 +10,6 @@ use crate::files::place::Writable;
 use crate::files::text::encode;
 use crate::files::write::display;
 use crate::tool::ToolError;
-use hermes_core::redact;
 use serde_json::json;
 
 /// Misses after which reading the file again is advised in earnest.
@@ -43,14 +42,15 @@ pub(super) fn draft(desk: &Desk, edit: &Edit<'_>) -> Result<Draft, ToolError> {
     }
     let occurrences = if edit.all { Occurrences::All } else { Occurrences::Only };
     let wanted = matching::Edit { old: edit.old, new: edit.new, occurrences, scope: Scope::Text };
-    let edited = matching::replace(&decoded.text, &wanted).map_err(|error| missed(desk, edit, &error))?;
+    let edited =
+        matching::replace(&decoded.text, &wanted).map_err(|error| missed(desk, edit, &decoded.text, &error))?;
     if let Some(fault) = current::broken_data(path, Some(&decoded.text), &edited.text) {
         return Err(failed(format!("Refusing to change {given}: {fault} The file is as it was.")));
     }
     let shown = path.display().to_string();
     let sides = Sides { before: Some((given, &decoded.text)), after: Some((given, &edited.text)) };
     let told = Patched {
-        diff: unified(sides),
+        diff: quoted(desk, unified(sides), Some(&decoded.text)),
         files_modified: vec![shown.clone()],
         resolved_path: Some(shown),
         stale: current::stale(desk, given, path, &now),
@@ -63,7 +63,7 @@ pub(super) fn draft(desk: &Desk, edit: &Edit<'_>) -> Result<Draft, ToolError> {
 }
 
 /// A miss, with advice that grows with the number of misses.
-fn missed(desk: &Desk, edit: &Edit<'_>, error: &MatchError) -> ToolError {
+fn missed(desk: &Desk, edit: &Edit<'_>, text: &str, error: &MatchError) -> ToolError {
     if !matches!(error, MatchError::NotFound { .. } | MatchError::EscapeDrift { .. }) {
         return failed(error.to_string());
     }
@@ -81,5 +81,5 @@ fn missed(desk: &Desk, edit: &Edit<'_>, error: &MatchError) -> ToolError {
             edit.given
         ),
     };
-    ToolError::Tell(json!({"success": false, "error": redact::file(&error.to_string()), "_hint": hint}))
+    ToolError::Tell(json!({"success": false, "error": quoting(desk, &error.to_string(), Some(text)), "_hint": hint}))
 }

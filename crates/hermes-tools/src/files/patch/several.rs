@@ -1,6 +1,6 @@
 //! A V4A patch: its plan over real files, and the steps that make it true.
 
-use super::{Content, Draft, Patched, failed};
+use super::{Content, Draft, Patched, failed, quoted, quoting};
 use crate::desk::Desk;
 use crate::files::change::{Over, Step};
 use crate::files::current::{self, Current};
@@ -11,6 +11,7 @@ use crate::files::text::{Encoding, encode};
 use crate::files::v4a::{self, Action, Change, Files, Patch, Stored};
 use crate::files::write::display;
 use crate::tool::ToolError;
+use serde_json::json;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
@@ -51,11 +52,16 @@ impl Files for Disk<'_> {
 
 pub(super) fn draft(desk: &Desk, patch: &Patch, targets: &BTreeMap<String, Writable>) -> Result<Draft, ToolError> {
     let disk = Disk { targets, seen: RefCell::default() };
-    let changes = v4a::plan(patch, &disk).map_err(|error| failed(error.to_string()))?;
+    let changes = v4a::plan(patch, &disk).map_err(|error| {
+        let seen = disk.seen.borrow();
+        let texts = seen.values().filter_map(|(_, now)| now.text());
+        let error = texts.fold(error.to_string(), |error, text| quoted(desk, error, Some(text)));
+        ToolError::Tell(json!({"success": false, "error": quoting(desk, &error, None)}))
+    })?;
     let mut draft = Draft { steps: Vec::new(), told: Patched::default(), contents: Vec::new() };
     let seen = disk.seen.into_inner();
     for change in changes {
-        add(&mut draft, &seen, change).map_err(|reason| failed(format!("{reason} No files were modified.")))?;
+        add(desk, &mut draft, &seen, change).map_err(|reason| failed(format!("{reason} No files were modified.")))?;
     }
     let stale = targets.iter().filter_map(|(given, target)| {
         let (_, now) = seen.get(&target.path().display().to_string())?;
@@ -68,27 +74,33 @@ pub(super) fn draft(desk: &Desk, patch: &Patch, targets: &BTreeMap<String, Writa
 
 type Seen = BTreeMap<String, (Writable, Current)>;
 
-fn add(draft: &mut Draft, seen: &Seen, change: Change) -> Result<(), String> {
+fn add(desk: &Desk, draft: &mut Draft, seen: &Seen, change: Change) -> Result<(), String> {
     let entry = |path: &str| seen.get(path).ok_or_else(|| format!("{path} was not looked at."));
     match change {
         Change::Create { path, after } => {
             let (target, now) = entry(&path)?;
             draft.told.diff.push_str(&unified(Sides { before: None, after: Some((&path, &after)) }));
-            let over = now.about().map_or(Over::Nothing, |about| Over::File(Box::new(about.clone())));
+            // What was there may have been moved away by the same patch.
+            let left = draft.told.files_deleted.contains(&path);
+            let over = match now.about().filter(|_| !left) {
+                Some(about) => Over::File(Box::new(about.clone())),
+                None => Over::Nothing,
+            };
             draft.put(target, None, after, Encoding::Utf8, over)?;
             draft.told.files_created.push(path);
         }
         Change::Update { path, before, after } => {
             let (target, now) = entry(&path)?;
             let about = now.about().ok_or_else(|| format!("{path} is gone."))?;
-            draft.told.diff.push_str(&unified(Sides { before: Some((&path, &before)), after: Some((&path, &after)) }));
+            let sides = Sides { before: Some((&path, &before)), after: Some((&path, &after)) };
+            draft.told.diff.push_str(&quoted(desk, unified(sides), Some(&before)));
             let over = Over::File(Box::new(about.clone()));
             draft.put(target, Some(before), after, now.encoding().unwrap_or_default(), over)?;
             draft.told.files_modified.push(path);
         }
         Change::Delete { path, before } => {
             let (target, now) = entry(&path)?;
-            draft.told.diff.push_str(&gone(&path, before.as_deref()));
+            draft.told.diff.push_str(&quoted(desk, gone(&path, before.as_deref()), before.as_deref()));
             draft.remove(target, now)?;
             draft.told.files_deleted.push(path);
         }
@@ -99,7 +111,8 @@ fn add(draft: &mut Draft, seen: &Seen, change: Change) -> Result<(), String> {
                 Some(after) => {
                     let old = before.clone().unwrap_or_default();
                     let sides = Sides { before: Some((&from, &old)), after: Some((&to, &after)) };
-                    draft.told.diff.push_str(&named(&from, &to, &unified(sides)));
+                    let diff = quoted(desk, unified(sides), Some(&old));
+                    draft.told.diff.push_str(&named(&from, &to, &diff));
                     let over = Over::NothingLike(Box::new(about.clone()));
                     draft.put(target, before, after, now.encoding().unwrap_or_default(), over)?;
                     draft.remove(source, now)?;

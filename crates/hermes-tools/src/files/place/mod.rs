@@ -136,6 +136,10 @@ impl Rules {
 
     /// The path as a model wrote it, resolved and allowed to be written.
     pub(crate) fn writable(&self, given: &str, cwd: &Path, cross: CrossProfile) -> Result<Writable, Why> {
+        if given.ends_with('/') {
+            let message = format!("{given} names a directory. Leave out the slash at its end, or name a file in it.");
+            return Err(Why::new(Kind::Unusable, message));
+        }
         let place = Place::find(given, cwd, &self.home)?;
         let warning = self.may_write(&place, cross)?;
         Ok(Writable { place, warning })

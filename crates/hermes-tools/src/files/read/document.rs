@@ -7,11 +7,17 @@ use super::markup::{Piece, pieces};
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::io::{Cursor, Read as _};
+use std::ops::ControlFlow;
 
 /// Bytes of one part of a document.
 const PART: u64 = 32 << 20;
 /// Sheets of a workbook that are shown.
 const SHEETS: usize = 50;
+/// Columns of a row; no program makes more.
+const COLUMNS: usize = 16_384;
+/// Bytes of text that come out of a workbook. Its cells can repeat one long text without end.
+const TEXT: usize = 16 << 20;
+const LEFT_OUT: &str = "# --- the rest of the workbook is left out: it is too large ---\n";
 
 type Archive<'a> = zip::ZipArchive<Cursor<&'a [u8]>>;
 
@@ -61,7 +67,10 @@ fn workbook(bytes: &[u8]) -> Option<String> {
         let name = names.get(number - 1).map_or("", String::as_str);
         // Writing to a string does not fail.
         let _ = writeln!(text, "# --- sheet {number}: {name} ---");
-        rows(&mut text, &sheet, &shared);
+        if rows(&mut text, &sheet, &shared).is_break() {
+            text.push_str(LEFT_OUT);
+            break;
+        }
     }
     (!text.is_empty()).then_some(text)
 }
@@ -96,7 +105,9 @@ fn onto_last(texts: &mut [String], words: &str) {
     }
 }
 
-fn rows(text: &mut String, sheet: &str, shared: &[String]) {
+/// The rows of one sheet, as long as there is room.
+fn rows(text: &mut String, sheet: &str, shared: &[String]) -> ControlFlow<()> {
+    let mut room = TEXT.saturating_sub(text.len());
     let mut cells: Vec<String> = Vec::new();
     let (mut refers, mut in_value) = (false, false);
     for piece in pieces(sheet) {
@@ -105,16 +116,21 @@ fn rows(text: &mut String, sheet: &str, shared: &[String]) {
                 refers = tag.attribute("t").as_deref() == Some("s");
                 // Empty cells are left out of the file; they keep their place.
                 let column = tag.attribute("r").map_or(cells.len(), |place| column(&place));
-                cells.resize(column.clamp(cells.len(), cells.len() + 1_000), String::new());
-                cells.push(String::new());
+                cells.resize(column.clamp(cells.len(), COLUMNS.max(cells.len())), String::new());
+                if cells.len() < COLUMNS {
+                    cells.push(String::new());
+                }
             }
             Piece::Open(tag) if matches!(tag.name, "v" | "t") => in_value = true,
             Piece::Close("v" | "t") => in_value = false,
             Piece::Text(value) if in_value => {
                 let meant = value.parse().ok().filter(|_| refers).and_then(|index: usize| shared.get(index));
-                onto_last(&mut cells, meant.map_or(value.as_ref(), String::as_str));
+                let words = meant.map_or(value.as_ref(), String::as_str);
+                room = take(room, words.len())?;
+                onto_last(&mut cells, words);
             }
             Piece::Close("row") => {
+                room = take(room, cells.len() + 1)?;
                 text.push_str(&cells.join("\t"));
                 text.push('\n');
                 cells.clear();
@@ -122,6 +138,11 @@ fn rows(text: &mut String, sheet: &str, shared: &[String]) {
             _ => {}
         }
     }
+    ControlFlow::Continue(())
+}
+
+fn take(room: usize, wanted: usize) -> ControlFlow<(), usize> {
+    room.checked_sub(wanted).map_or(ControlFlow::Break(()), ControlFlow::Continue)
 }
 
 /// The number of the column in a place such as `AB12`, from 0.

@@ -4,26 +4,27 @@
 //! the conversation has already is not sent again. What is no text is named, not shown.
 
 mod document;
-mod keys;
 mod kinds;
 mod markup;
 mod window;
 
 use super::history::{Asked, Known, PageKey};
+use super::keys;
 use super::page::{EndedBy, Page, PageRequest, is_binary, page, paged, similar_names};
 use super::place::open::Opened;
 use super::place::{Readable, Rules};
 use super::stamp::{Stamp, fingerprint, is_settled};
 use super::text;
+use crate::cover::Cover;
 use crate::desk::{Cx, Desk};
 use crate::effects::Effects;
 use crate::gate::Permit;
 use crate::tool::{Card, Output, Repeats, ResultCap, Tool, ToolError};
-use hermes_core::redact;
 use hermes_core::stop::Stop;
 use kinds::Kind;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::fs::{File, Metadata};
 use std::io::{BufReader, Cursor, Read as _};
 use std::path::Path;
@@ -146,7 +147,8 @@ fn read(args: &ReadFileArgs, readable: &Readable, desk: &Arc<Desk>, stop: &Stop)
         offset: at_least_one(args.offset, 1),
         limit: at_least_one(args.limit, LINES).min(settings.max_lines),
         line_chars: settings.max_line_length,
-        page_chars: settings.max_chars,
+        // A page that is larger than a result may be would go to a file, and be read again from there.
+        page_chars: settings.max_chars.min(desk.room.sizes().result),
     };
     let stamp = Stamp::of(&about);
     let key = PageKey { path: readable.path().to_path_buf(), offset: request.offset, limit: request.limit };
@@ -172,7 +174,8 @@ fn read(args: &ReadFileArgs, readable: &Readable, desk: &Arc<Desk>, stop: &Stop)
         }
     };
     let at = desk.shop.traffic.now();
-    let (mut shown, print) = contents(&args.path, readable.path(), file, &about, &request, stop)?;
+    let (mut shown, print) =
+        contents(&args.path, readable.path(), (file, &about), &request, desk.settings().cover, stop)?;
     shown.warning = warning;
     desk.history.knows(readable.path(), Known { stamp, print, at });
     if is_settled(&about) {
@@ -185,9 +188,9 @@ fn read(args: &ReadFileArgs, readable: &Readable, desk: &Arc<Desk>, stop: &Stop)
 fn contents(
     name: &str,
     path: &Path,
-    mut file: File,
-    about: &Metadata,
+    (mut file, about): (File, &Metadata),
     request: &PageRequest,
+    cover: Cover,
     stop: &Stop,
 ) -> Result<(Shown, Option<u64>), ToolError> {
     let unreadable = |error: std::io::Error| ToolError::told(format!("{name} cannot be read: {error}."));
@@ -198,6 +201,10 @@ fn contents(
     let size = about.len().max(head.len() as u64);
     let shown = Shown { file_size: size, ..Shown::default() };
     let kind = kinds::of(path, &head);
+    let shown_as = |text: &str, document: Option<bool>, shown: Shown| {
+        let text = if cover == Cover::Secrets { keys::covered(text) } else { Cow::Borrowed(text) };
+        finished(shown, page(&text, request), request, cover, document)
+    };
     let rest = |head: Vec<u8>, file: File| -> Result<Vec<u8>, ToolError> {
         let mut all = head;
         file.take(CONVERTED).read_to_end(&mut all).map_err(unreadable)?;
@@ -208,8 +215,7 @@ fn contents(
     {
         let all = rest(head.clone(), file.try_clone().map_err(unreadable)?)?;
         if let Some(text) = document::text(format, &all) {
-            let shown = finished(shown, page(&text, request), request, Some(true));
-            return Ok((shown, print));
+            return Ok((shown_as(&text, Some(true), shown), print));
         }
     }
     match kind {
@@ -223,19 +229,19 @@ fn contents(
     if text::encoding_of(&head) != text::Encoding::Utf8 && size <= CONVERTED {
         let all = rest(head, file)?;
         let text = text::decode_lossy(&all);
-        return Ok((finished(shown, page(&keys::covered(&text), request), request, None), print));
+        return Ok((shown_as(&text, None, shown), print));
     }
     if is_binary(head.get(..SAMPLE).unwrap_or(&head)) {
         return Err(binary(name, size, "not text"));
     }
     if whole {
         let text = String::from_utf8_lossy(&head);
-        return Ok((finished(shown, page(&keys::covered(&text), request), request, None), print));
+        return Ok((shown_as(&text, None, shown), print));
     }
     let source = BufReader::with_capacity(1 << 16, Cursor::new(head).chain(file));
-    let window = window::read(source, request, stop).map_err(unreadable)?;
+    let window = window::read(source, request, cover, stop).map_err(unreadable)?;
     let read = paged(window.lines.iter().map(String::as_str), window.counted, request);
-    let mut shown = finished(shown, read, request, None);
+    let mut shown = finished(shown, read, request, cover, None);
     if window.end == window::End::NotReached {
         shown.total_lines = None;
         shown.hint = shown.next_offset.map(|next| {
@@ -249,11 +255,11 @@ fn contents(
     Ok((shown, print))
 }
 
-fn finished(shown: Shown, read: Page, request: &PageRequest, extracted_document: Option<bool>) -> Shown {
+fn finished(shown: Shown, read: Page, request: &PageRequest, cover: Cover, extracted_document: Option<bool>) -> Shown {
     let truncated = read.next_offset.is_some();
     let large = shown.file_size > LARGE && request.limit > MANY_LINES && truncated;
     Shown {
-        content: redact::file(&read.content).into_owned(),
+        content: cover.file(&read.content).into_owned(),
         total_lines: Some(read.total_lines),
         truncated,
         truncated_by: (read.ended_by == Some(EndedBy::Bytes)).then_some("bytes"),
@@ -274,8 +280,9 @@ fn binary(name: &str, size: u64, what: &str) -> ToolError {
 
 fn missing(name: &str, path: &Path) -> ToolError {
     let entries = path.parent().and_then(|folder| std::fs::read_dir(folder).ok());
-    let names: Vec<String> =
+    let mut names: Vec<String> =
         entries.into_iter().flatten().flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    names.sort();
     let wanted = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     // The directory of the person's words, so that a suggestion can be used as it is.
     let folder = name.rsplit_once('/').map_or("", |(folder, _)| folder);

@@ -1,14 +1,14 @@
 //! The lines of a page out of a file that is not read into memory.
 
 use super::PageRequest;
-use super::keys::{Keys, cover};
+use crate::cover::Cover;
+use crate::files::keys::{GLANCE, Keys, cover};
+use crate::files::lines::{chunk, line};
 use hermes_core::stop::Stop;
 use std::io::{self, BufRead};
 
 /// Bytes behind the page that are read to count the lines.
 const COUNTED: u64 = 128 << 20;
-/// Bytes of a line before the page that are looked at: enough to see where a key begins.
-const GLANCE: usize = 80;
 
 /// The lines from the offset on, each cut when it is longer than is shown, and how many lines there are.
 #[derive(Debug, PartialEq, Eq)]
@@ -25,7 +25,12 @@ pub(super) enum End {
     NotReached,
 }
 
-pub(super) fn read(mut source: impl BufRead, request: &PageRequest, stop: &Stop) -> io::Result<Window> {
+pub(super) fn read(
+    mut source: impl BufRead,
+    request: &PageRequest,
+    covering: Cover,
+    stop: &Stop,
+) -> io::Result<Window> {
     // A character has at most four bytes; one more tells that the line was cut.
     let keep = request.line_chars.saturating_add(1).saturating_mul(4);
     let mut lines = Vec::new();
@@ -39,7 +44,7 @@ pub(super) fn read(mut source: impl BufRead, request: &PageRequest, stop: &Stop)
             return Ok(Window { lines, counted: number, end: End::Reached });
         };
         number += 1;
-        let secret = keys.passes(&line);
+        let secret = keys.passes(&line) && covering == Cover::Secrets;
         if wanted && secret {
             lines.push(cover());
         } else if wanted {
@@ -51,27 +56,6 @@ pub(super) fn read(mut source: impl BufRead, request: &PageRequest, stop: &Stop)
     }
     let (more, end) = count(&mut source, stop)?;
     Ok(Window { lines, counted: number + more, end })
-}
-
-/// One line, of which as many bytes are kept.
-fn line(source: &mut impl BufRead, keep: usize, stop: &Stop) -> io::Result<Option<Vec<u8>>> {
-    let mut kept = Vec::new();
-    let mut any = false;
-    loop {
-        let chunk = chunk(source, stop)?;
-        if chunk.is_empty() {
-            return Ok(any.then_some(kept));
-        }
-        any = true;
-        let end = memchr::memchr(b'\n', chunk);
-        let taken = end.map_or(chunk.len(), |end| end + 1);
-        let room = keep.saturating_sub(kept.len()).min(taken);
-        kept.extend_from_slice(chunk.get(..room).unwrap_or_default());
-        source.consume(taken);
-        if end.is_some() {
-            return Ok(Some(kept));
-        }
-    }
 }
 
 fn count(source: &mut impl BufRead, stop: &Stop) -> io::Result<(usize, End)> {
@@ -86,13 +70,6 @@ fn count(source: &mut impl BufRead, stop: &Stop) -> io::Result<(usize, End)> {
         source.consume(taken);
     }
     Ok((lines + 1, End::NotReached))
-}
-
-fn chunk<'s>(source: &'s mut impl BufRead, stop: &Stop) -> io::Result<&'s [u8]> {
-    if stop.stopped() {
-        return Err(io::Error::other("the person interrupted"));
-    }
-    source.fill_buf()
 }
 
 #[cfg(test)]
@@ -110,7 +87,7 @@ mod tests {
         ) {
             let request = PageRequest { offset, limit, line_chars, page_chars };
             let source = BufReader::with_capacity(buffer, text.as_bytes());
-            let window = read(source, &request, &Stop::new()).unwrap();
+            let window = read(source, &request, Cover::Secrets, &Stop::new()).unwrap();
             prop_assert_eq!(window.end, End::Reached);
             let pieced = paged(window.lines.iter().map(String::as_str), window.counted, &request);
             prop_assert_eq!(pieced, page(&text, &request));
@@ -121,6 +98,6 @@ mod tests {
     fn an_interrupt_ends_the_reading() {
         let stop = Stop::new();
         stop.stop();
-        assert!(read(BufReader::new(std::io::repeat(b'\n')), &PageRequest::default(), &stop).is_err());
+        assert!(read(BufReader::new(std::io::repeat(b'\n')), &PageRequest::default(), Cover::Secrets, &stop).is_err());
     }
 }

@@ -5,12 +5,14 @@ use super::ending::{Endable, Ending};
 use super::page::{Ranking, Share, Window};
 use super::secrets::Secrets;
 use super::walk::{Ground, Trouble, walk};
+use crate::cover::Cover;
+use crate::files::keys;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkContextKind, SinkMatch};
-use hermes_core::redact;
 use rustix::fs::OFlags;
+use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
-use std::io;
+use std::io::{self, BufReader};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -91,6 +93,15 @@ pub(super) enum Line {
     Gap,
 }
 
+impl Line {
+    fn parts(&mut self) -> Option<(u64, &mut String)> {
+        match self {
+            Self::Match { number, text } | Self::Context { number, text } => Some((*number, text)),
+            Self::Gap => None,
+        }
+    }
+}
+
 /// What the first pass found.
 pub(super) struct Counted {
     /// Files with hits in the order of their paths; `take` lines of each are on the page.
@@ -165,10 +176,10 @@ pub(super) fn lines(
     pattern: &Pattern,
     share: &Share<PathBuf>,
     context: usize,
-    ending: &Ending,
-    trouble: &Trouble,
+    cover: Cover,
+    (ending, trouble): (&Ending, &Trouble),
 ) -> Vec<Line> {
-    let mut reader = Reader { skip: share.skip, end: share.skip + share.take, seen: 0, lines: Vec::new() };
+    let mut reader = Reader { skip: share.skip, end: share.skip + share.take, seen: 0, lines: Vec::new(), cover };
     let mut searcher = searcher(context, true);
     if let Err(error) = search(&mut searcher, &pattern.matcher, &share.key, ending, &mut reader)
         && ending.ended().is_none()
@@ -178,7 +189,25 @@ pub(super) fn lines(
     while matches!(reader.lines.last(), Some(Line::Gap)) {
         reader.lines.pop();
     }
+    if cover == Cover::Secrets {
+        cover_keys(&mut reader.lines, &share.key, ending);
+    }
     reader.lines
+}
+
+/// A line of a private key looks like any other; only the lines before it tell.
+fn cover_keys(lines: &mut [Line], path: &Path, ending: &Ending) {
+    let suspicious = |(_, text): &(u64, &mut String)| keys::is_suspicious(text);
+    let mut suspects: Vec<(u64, &mut String)> = lines.iter_mut().filter_map(Line::parts).filter(suspicious).collect();
+    let Some(last) = suspects.iter().map(|(number, _)| *number).max() else { return };
+    let opened = open(path).map(|file| file.map(|file| BufReader::new(Endable { inner: file, ending })));
+    let inside = opened.and_then(|file| file.map_or_else(|| Ok(BTreeSet::new()), |file| keys::inside(file, last)));
+    for (number, text) in &mut suspects {
+        // A file that cannot be read a second time tells nothing, so nothing of it is shown.
+        if inside.as_ref().map_or(true, |inside| inside.contains(number)) {
+            **text = keys::COVER.to_owned();
+        }
+    }
 }
 
 fn searcher(context: usize, numbers: bool) -> Searcher {
@@ -241,6 +270,7 @@ struct Reader {
     end: u64,
     seen: u64,
     lines: Vec<Line>,
+    cover: Cover,
 }
 
 impl Reader {
@@ -255,7 +285,7 @@ impl Sink for Reader {
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
         if self.wants(self.seen) {
             let number = found.line_number().unwrap_or_default();
-            self.lines.push(Line::Match { number, text: shown(found.bytes()) });
+            self.lines.push(Line::Match { number, text: shown(found.bytes(), self.cover) });
         }
         self.seen += 1;
         Ok(self.seen <= self.end)
@@ -269,7 +299,7 @@ impl Sink for Reader {
         };
         if wanted {
             let number = found.line_number().unwrap_or_default();
-            self.lines.push(Line::Context { number, text: shown(found.bytes()) });
+            self.lines.push(Line::Context { number, text: shown(found.bytes(), self.cover) });
         }
         Ok(true)
     }
@@ -283,9 +313,9 @@ impl Sink for Reader {
 }
 
 /// A line as it is shown: without its end, secrets covered before it is cut.
-fn shown(bytes: &[u8]) -> String {
+fn shown(bytes: &[u8], cover: Cover) -> String {
     let bytes = bytes.get(..LINE_BYTES).unwrap_or(bytes);
     let text = String::from_utf8_lossy(bytes);
     let text = text.trim_end_matches(['\n', '\r']);
-    redact::file(text).chars().take(LINE_CHARS).collect()
+    cover.file(text).chars().take(LINE_CHARS).collect()
 }

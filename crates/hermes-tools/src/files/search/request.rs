@@ -1,10 +1,11 @@
 //! What the model asks for, as it writes it and as it is meant.
 
 use super::page::Window;
+use crate::files::place::real;
 use crate::tool::ToolError;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 const LIMIT: u64 = 50;
 const MOST: u64 = 1_000;
@@ -122,37 +123,4 @@ impl SearchArgs {
         };
         Ok(real(&absolute))
     }
-}
-
-/// The real path of what exists, with the rest appended by its text.
-fn real(absolute: &Path) -> PathBuf {
-    let mut missing = Vec::new();
-    let mut known = absolute.to_owned();
-    loop {
-        if let Ok(found) = known.canonicalize() {
-            let mut path = found;
-            for component in missing.into_iter().rev() {
-                match component {
-                    Part::Name(name) => path.push(name),
-                    Part::Up => drop(path.pop()),
-                }
-            }
-            return path;
-        }
-        let Some(last) = known.components().next_back() else { return absolute.to_owned() };
-        match last {
-            Component::Normal(name) => missing.push(Part::Name(name.to_owned())),
-            Component::ParentDir => missing.push(Part::Up),
-            Component::CurDir => {}
-            Component::RootDir | Component::Prefix(_) => return absolute.to_owned(),
-        }
-        if !known.pop() {
-            return absolute.to_owned();
-        }
-    }
-}
-
-enum Part {
-    Name(std::ffi::OsString),
-    Up,
 }

@@ -8,6 +8,7 @@ use super::request::{Mode, SearchArgs, Target, schema};
 use super::result::{Answer, name};
 use super::secrets::Secrets;
 use super::walk::{Ground, Hidden, Trouble, only};
+use crate::cover::Cover;
 use crate::desk::Cx;
 use crate::effects::Effects;
 use crate::files::page::similar_names;
@@ -55,6 +56,7 @@ impl Tool for SearchFiles {
             root: scope.path.clone(),
             cwd: cx.desk.cwd(),
             secrets: Secrets::of(&cx.desk.settings().around),
+            cover: cx.desk.settings().cover,
             ending: ending.clone(),
             args,
         };
@@ -108,6 +110,7 @@ struct Search {
     root: PathBuf,
     cwd: PathBuf,
     secrets: Secrets,
+    cover: Cover,
     ending: Arc<Ending>,
 }
 
@@ -146,7 +149,7 @@ impl Search {
         match self.args.output_mode {
             Mode::Content => {
                 let context = self.args.context();
-                let read = |share| content::lines(&pattern, share, context, &self.ending, trouble);
+                let read = |share| content::lines(&pattern, share, context, self.cover, (&self.ending, trouble));
                 let files = counted.page.iter().map(|share| (name(&share.key), read(share))).collect();
                 answer.put_lines(files, context);
             }
