@@ -58,13 +58,14 @@ impl Shell<'_> {
             self.notes.stirs();
         }
         if via.is_empty() {
-            if let Some(body) = self.scope.functions.get(&head.text).cloned() {
-                return self.call(&head.text, &body, Some(args));
-            }
+            // Aliases come first: bash puts them in place before it looks for anything else.
             if let Some(text) = self.scope.aliases.remove(&head.text) {
-                let printed = self.source(&format!("{text} {}", quoted(&args)));
+                let printed = self.source(&format!("{text} {}", self.behind_alias(&text, &args)));
                 self.scope.aliases.insert(head.text, text);
                 return printed;
+            }
+            if let Some(body) = self.function(&head.text) {
+                return self.call(&head.text, &body, Some(args));
             }
         }
         let stdin = streams.stdin.clone().or_else(|| self.stdin.clone());
@@ -118,7 +119,7 @@ impl Shell<'_> {
                 && matches!(name, "env" | "sudo" | "doas")
             {
                 let value = Word { text: value.to_owned(), origin: word.origin };
-                self.scope.variables.insert(variable.to_owned(), value);
+                self.set(variable.to_owned(), value);
             }
         }
         let (short, long) = match name {
@@ -176,6 +177,15 @@ impl Shell<'_> {
                 self.stdin = stdin;
                 printed
             }
+        }
+    }
+
+    /// The words after an alias. One that ends with a blank has the next word looked up too.
+    fn behind_alias(&self, text: &str, args: &[Word]) -> String {
+        let next = args.first().and_then(|next| self.scope.aliases.get(&next.text));
+        match next.filter(|_| text.ends_with([' ', '\t'])) {
+            Some(next) => format!("{next} {}", quoted(args.get(1..).unwrap_or_default())),
+            None => quoted(args),
         }
     }
 
@@ -244,17 +254,35 @@ impl Shell<'_> {
     fn builtin(&mut self, name: &str, args: &[Word], stdin: Option<&Word>) -> Option<Word> {
         match name {
             "cd" | "pushd" | "chdir" => {
-                let target = args.iter().find(|word| !word.text.starts_with('-'));
-                let home = Word::literal(self.place.home.clone());
-                let target = if args.is_empty() { Some(&home) } else { target };
-                self.scope.cwd = target.and_then(|target| self.place.absolute(&target.text, self.scope.cwd.as_deref()));
+                let target = args.iter().find(|word| !word.text.starts_with('-')).cloned();
+                let target = match args {
+                    [] => Some(self.variable("HOME")),
+                    [back] if back.text == "-" => Some(self.variable("OLDPWD")),
+                    _ => target,
+                };
+                let before = self.scope.cwd.clone();
+                if name == "pushd" {
+                    self.scope.stack.push(before.clone());
+                }
+                let elsewhere = self.scope.variables.contains_key("CDPATH")
+                    && target.as_ref().is_some_and(|target| !target.text.starts_with(['/', '.', '~']));
+                self.scope.cwd = target
+                    .filter(|_| !elsewhere)
+                    .and_then(|target| self.place.absolute(&target.text, before.as_deref()));
+                if let Some(before) = before {
+                    self.scope.variables.insert("OLDPWD".to_owned(), Word::literal(before));
+                }
+                Some(Word::default())
+            }
+            "popd" => {
+                self.scope.cwd = self.scope.stack.pop().flatten();
                 Some(Word::default())
             }
             "export" | "declare" | "local" | "readonly" | "typeset" => {
                 for word in args {
                     if let Some((name, value)) = word.text.split_once('=') {
                         let value = Word { text: value.to_owned(), origin: word.origin };
-                        self.scope.variables.insert(name.to_owned(), value);
+                        self.set(name.to_owned(), value);
                     }
                 }
                 Some(Word::default())
@@ -289,7 +317,7 @@ impl Shell<'_> {
             "printf" => match args {
                 [flag, name, rest @ ..] if flag.text == "-v" => {
                     let value = self.prints("printf", rest, None);
-                    self.scope.variables.insert(name.text.clone(), value);
+                    self.set(name.text.clone(), value);
                     Some(Word::default())
                 }
                 _ => None,
@@ -311,7 +339,12 @@ impl Shell<'_> {
                 let origin = stdin.map_or(Origin::Local, |stdin| stdin.origin);
                 for word in args.iter().filter(|word| !word.text.starts_with('-')) {
                     let value = line.map_or_else(|| Word::unknown(origin), |line| Word { text: line.into(), origin });
-                    self.scope.variables.insert(word.text.clone(), value);
+                    self.set(word.text.clone(), value);
+                }
+                if let Some(at) = args.iter().position(|word| word.text == "-C") {
+                    // `mapfile -C command`: run for every few lines.
+                    let callback = args.get(at + 1).cloned().unwrap_or_default();
+                    self.source(&callback.text);
                 }
                 Some(Word::default())
             }

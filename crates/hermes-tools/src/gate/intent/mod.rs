@@ -7,7 +7,7 @@ mod files;
 mod processes;
 mod programs;
 
-pub(super) use programs::{COMMANDING, LOADING};
+pub(super) use programs::{COMMANDING, PROMPTS, loads};
 
 use super::act::Act;
 use super::place::Place;
