@@ -108,6 +108,9 @@ impl Notes {
     /// A file that is opened for reading.
     pub(super) fn reads(&mut self, path: &str, place: &Place, cwd: Option<&str>) {
         self.carried.reads(path, place, cwd);
+        if place.is_key(path, cwd) {
+            self.add(Seen::KeysRead, path);
+        }
     }
 
     pub(super) fn act_before_last(&self) -> &str {

@@ -182,7 +182,8 @@ mod tests {
 
     #[test]
     fn a_state_is_read_as_bash_wrote_it() {
-        let first = "shopt -u autocd\ndeclare -x HOME=\"/home/ada\"\nours () \n{ \n    true\n}\nalias ll='ls -l'\n#whole\n";
+        let first =
+            "shopt -u autocd\ndeclare -x HOME=\"/home/ada\"\nours () \n{ \n    true\n}\nalias ll='ls -l'\n#whole\n";
         let now = "shopt -u autocd\ndeclare -x HOME=\"/home/ada\"\ndeclare -x C=\"rm -rf \\$X\ntwo\"\ndeclare -x D=$'a\\nb'\n\
                    f () \n{ \n    cat <<E\n}\nours () \n{ \n    true\n}\nE\n    rm -rf \"$1\"\n}\nours () \n{ \n    true\n}\n\
                    declare -fx f\nalias ll='ls -l'\nalias x='echo '\\''a'\\''\nb'\n#whole\n";
