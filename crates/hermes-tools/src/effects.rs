@@ -1,6 +1,8 @@
 //! What a call would touch, as data. The planner keeps conflicting calls apart by it, and the gate judges it.
 
+use crate::gate::Remembered;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Everything one call would do to the world.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -42,11 +44,12 @@ pub enum Reach {
     Tree,
 }
 
-/// Text for a shell, and where it would run.
+/// Text for a shell, where it would run, and what that shell holds from earlier commands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShellCommand {
     pub text: String,
     pub cwd: PathBuf,
+    pub remembered: Arc<Remembered>,
 }
 
 impl Effects {
@@ -77,7 +80,17 @@ impl Effects {
     }
 
     pub fn command(text: impl Into<String>, cwd: impl Into<PathBuf>, company: Company) -> Self {
-        Self { command: Some(ShellCommand { text: text.into(), cwd: cwd.into() }), company, ..Self::default() }
+        let command = ShellCommand { text: text.into(), cwd: cwd.into(), remembered: Arc::default() };
+        Self { command: Some(command), company, ..Self::default() }
+    }
+
+    /// The command runs in a shell that holds this.
+    #[must_use]
+    pub fn after(mut self, remembered: Arc<Remembered>) -> Self {
+        if let Some(command) = &mut self.command {
+            command.remembered = remembered;
+        }
+        self
     }
 
     /// Whether the two may not run at the same time.

@@ -123,11 +123,48 @@ impl Act<'_> {
             "perl" | "ruby" if self.short('i') => all(self.operands()),
             "ed" | "ex" => all(self.operands()),
             "dd" => self.texts().filter_map(|text| text.strip_prefix("of=")).map(str::to_owned).collect(),
+            "find" | "gfind" => {
+                let named = |pair: &[Word]| match pair {
+                    [how, file] if ["-fprint", "-fprintf", "-fprint0", "-fls"].contains(&how.text.as_str()) => {
+                        Some(file.text.clone())
+                    }
+                    _ => None,
+                };
+                self.args.windows(2).filter_map(named).collect()
+            }
+            "sort" => self.value("-o", "--output").map(str::to_owned).into_iter().collect(),
+            "uniq" | "split" if self.operands().len() > 1 => last(self.operands()),
+            "csplit" => self.value("-f", "--prefix").map(str::to_owned).into_iter().collect(),
+            "patch" => self.operands().into_iter().take(1).map(str::to_owned).collect(),
+            "git" if self.has("apply") => self.value("", "--directory").map(str::to_owned).into_iter().collect(),
+            "tar" | "bsdtar" => self.value("-C", "--directory").map(str::to_owned).into_iter().collect(),
+            "unzip" => self.value("-d", "").map(str::to_owned).into_iter().collect(),
+            "cpio" | "pax" => last(self.operands()),
+            "aria2c" => self.value("-d", "--dir").map(str::to_owned).into_iter().collect(),
+            "wget" if self.value("-P", "--directory-prefix").is_some() => {
+                self.value("-P", "--directory-prefix").map(str::to_owned).into_iter().collect()
+            }
+            "sed" | "gsed" | "awk" | "gawk" | "mawk" => self.written_by_script(),
             "curl" => self.value("-o", "--output").map(str::to_owned).into_iter().collect(),
             "wget" => self.value("-O", "--output-document").map(str::to_owned).into_iter().collect(),
             _ => Vec::new(),
         };
         paths.into_iter().map(Word::literal).collect()
+    }
+
+    /// `sed -n 'w file'` and `awk '{ print > "file" }'`.
+    fn written_by_script(&self) -> Vec<String> {
+        let mut files = Vec::new();
+        for text in self.texts() {
+            if self.name.ends_with("sed") {
+                let pieces = text.split([';', '\n']);
+                files.extend(pieces.filter_map(|piece| piece.rsplit_once("w /")).map(|(_, file)| format!("/{file}")));
+            } else {
+                let targets = text.split('>').skip(1).filter_map(|rest| rest.trim_start().strip_prefix('"'));
+                files.extend(targets.filter_map(|rest| rest.split('"').next()).map(str::to_owned));
+            }
+        }
+        files
     }
 
     /// `cp .env ~/.hermes/` writes `~/.hermes/.env`; both names are held against the table.

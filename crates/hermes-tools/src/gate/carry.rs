@@ -5,12 +5,12 @@ use super::act::Act;
 use super::place::Place;
 
 /// Programs that carry what they are given elsewhere.
-const SENDERS: [&str; 15] = [
+const SENDERS: [&str; 19] = [
     "curl", "wget", "nc", "ncat", "netcat", "socat", "scp", "sftp", "rsync", "ssh", "ftp", "telnet", "http", "https",
-    "xh",
+    "xh", "dig", "nslookup", "host", "ping",
 ];
 /// Options that name a key in order to use it.
-const USES_KEY: [&str; 3] = ["--key", "--cert", "--netrc-file"];
+const USES_KEY: [&str; 4] = ["--key", "--cert", "--netrc-file", "--kubeconfig"];
 /// Programs that name a key and do not read it.
 const LEAVES_CLOSED: [&str; 13] =
     ["cd", "chmod", "chown", "file", "ls", "mkdir", "rm", "rmdir", "stat", "test", "[", "touch", "which"];

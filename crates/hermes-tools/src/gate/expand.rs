@@ -61,11 +61,23 @@ impl Shell<'_> {
         for (at, piece) in pieces.into_iter().enumerate() {
             match piece.piece {
                 WordPiece::Text(text) if at == 0 && text.starts_with('~') => {
-                    let text = self.place.without_tilde(&text, self.scope.cwd.as_deref());
-                    fields.keep(&Word::literal(text));
+                    let text = self.without_tilde(&text);
+                    fields.keep(&text);
                 }
                 piece => self.piece(piece, splitting, fields),
             }
+        }
+    }
+
+    /// `~` is whatever HOME says, also when the script says it.
+    pub(super) fn without_tilde(&self, text: &str) -> Word {
+        let own = self.scope.variables.get("HOME").filter(|_| text == "~" || text.starts_with("~/"));
+        match own {
+            Some(home) => {
+                let rest = text.strip_prefix('~').unwrap_or_default();
+                Word { text: format!("{}{rest}", home.text), origin: home.origin }
+            }
+            None => Word::literal(self.place.without_tilde(text, self.scope.cwd.as_deref())),
         }
     }
 

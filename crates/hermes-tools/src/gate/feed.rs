@@ -21,6 +21,15 @@ impl Shell<'_> {
             "printf" => printf(args),
             "pwd" => self.variable("PWD"),
             ":" => Word::default(),
+            "realpath" | "readlink" | "dirname" => {
+                let path = args.last().filter(|word| word.is_known());
+                let whole = path.and_then(|path| self.place.absolute(&path.text, self.scope.cwd.as_deref()));
+                let whole = match whole.filter(|_| name == "dirname") {
+                    Some(file) => file.rsplit_once('/').map(|(folder, _)| format!("{folder}/")),
+                    None => path.and_then(|path| self.place.absolute(&path.text, self.scope.cwd.as_deref())),
+                };
+                whole.map_or_else(|| Word::unknown(given.max(Origin::Local)), Word::literal)
+            }
             "which" | "type" => args.last().cloned().unwrap_or_default(),
             "command" => args.iter().find(|word| !word.text.starts_with('-')).cloned().unwrap_or_default(),
             "cat" | "head" | "tail" | "nl" => match args.iter().find(|word| !word.text.starts_with('-')) {

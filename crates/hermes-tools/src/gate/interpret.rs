@@ -78,7 +78,12 @@ impl Shell<'_> {
                     self.calls_out(&word.text);
                 }
             }
-        } else if name == "make"
+        } else if name == "parallel" {
+            self.parallel(args, stdin);
+        } else if matches!(name, "make" | "gmake") {
+            self.make(args);
+        }
+        if name == "make"
             && args.windows(2).any(|pair| matches!(pair, [flag, file] if flag.text == "-f" && file.text == "-"))
         {
             self.notes.add(Seen::Pipe, name);
@@ -86,6 +91,39 @@ impl Shell<'_> {
             && let Some(feed) = stdin
         {
             self.fed(feed, name);
+        }
+    }
+
+    /// Without a command of its own, `parallel` takes every line or every argument for one.
+    fn parallel(&mut self, args: &[Word], stdin: Option<&Word>) {
+        let marker = args.iter().position(|word| word.text.starts_with(":::"));
+        let before = args.iter().take(marker.unwrap_or(args.len()));
+        if before
+            .filter(|word| !word.text.starts_with('-'))
+            .any(|word| !word.text.bytes().all(|byte| byte.is_ascii_digit()))
+        {
+            return;
+        }
+        match (marker, stdin) {
+            (Some(marker), _) => {
+                for word in args.iter().skip(marker + 1) {
+                    self.code(word, "parallel");
+                    self.source(&word.text);
+                }
+            }
+            (None, Some(feed)) => self.fed(&feed.clone(), "parallel"),
+            (None, None) => {}
+        }
+    }
+
+    /// Variables of `make` become parts of commands.
+    fn make(&mut self, args: &[Word]) {
+        let values = args.iter().filter(|word| word.is_known()).filter_map(|word| word.text.split_once('='));
+        let commands = values.filter(|(name, value)| !name.starts_with('-') && value.contains([' ', ';', '`', '$']));
+        for (_, value) in commands {
+            let scope = self.scope.clone();
+            self.source(value);
+            self.scope = scope;
         }
     }
 

@@ -4,6 +4,7 @@ use super::act::Act;
 use super::carry::Carried;
 use super::intent::{Class, Detect, INTENTS, Intent, Seen};
 use super::place::Place;
+use super::remembered::Remembered;
 use super::shell::Shell;
 use super::still::{Motion, only_reads};
 use super::text::spellings;
@@ -63,6 +64,17 @@ pub(super) struct Notes {
 }
 
 impl Notes {
+    pub(super) fn new() -> Self {
+        Self {
+            findings: Vec::new(),
+            acts: Vec::new(),
+            shape: Shape::Plain,
+            motion: Motion::Still,
+            written: BTreeSet::new(),
+            carried: Carried::default(),
+        }
+    }
+
     pub(super) fn add(&mut self, seen: Seen, what: &str) {
         for intent in INTENTS.iter().filter(|intent| matches!(intent.detect, Detect::Walk(known) if known == seen)) {
             self.found(intent, what);
@@ -96,6 +108,9 @@ impl Notes {
     /// A file that is opened for reading.
     pub(super) fn reads(&mut self, path: &str, place: &Place, cwd: Option<&str>) {
         self.carried.reads(path, place, cwd);
+        if place.is_key(path, cwd) {
+            self.add(Seen::KeysRead, path);
+        }
     }
 
     pub(super) fn act_before_last(&self) -> &str {
@@ -139,14 +154,12 @@ impl Notes {
 /// assert_eq!(judge("X=rm; $X -rf /", &place).findings.first().map(|found| found.class), Some(Class::Hardline));
 /// ```
 pub fn judge(command: &str, place: &Place) -> Judgement {
-    let mut notes = Notes {
-        findings: Vec::new(),
-        acts: Vec::new(),
-        shape: Shape::Plain,
-        motion: Motion::Still,
-        written: BTreeSet::new(),
-        carried: Carried::default(),
-    };
+    judge_after(&Remembered::default(), command, place)
+}
+
+/// Judges a command for a shell that holds what earlier commands left in it.
+pub fn judge_after(remembered: &Remembered, command: &str, place: &Place) -> Judgement {
+    let mut notes = Notes::new();
     let mut texts = BTreeSet::from([command.trim().to_owned()]);
     match spellings(command) {
         Ok(spellings) => {
@@ -157,7 +170,7 @@ pub fn judge(command: &str, place: &Place) -> Judgement {
                 if spelling.contains(['$', '`', '\n']) {
                     notes.several();
                 }
-                Shell::new(place, &mut notes).source(&spelling);
+                Shell::after(remembered, place, &mut notes).source(&spelling);
                 texts.insert(spelling.trim().to_owned());
             }
         }

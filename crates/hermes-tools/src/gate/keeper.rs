@@ -6,7 +6,7 @@
 
 use super::consent::Consents;
 use super::decide::{Answer, Decision, Opinion, Permanence, Policy, Remember, Settled, Yolo, decide, hear, settle};
-use super::judge::{Finding, Judgement, judge};
+use super::judge::{Finding, Judgement, judge_after};
 use super::matter::{self, Matter, Wanted};
 use super::permit::{Approval, Permit, Refused};
 use super::place::Place;
@@ -127,7 +127,7 @@ impl Gate {
         let places: Vec<Place> = self.homes.iter().map(|(home, hermes_home)| place(home, hermes_home, &cwd)).collect();
         let mut files = matter::about_files(matter::written(&wish.effects.scopes), &places);
         let Some(command) = &wish.effects.command else { return Inquiry { command: None, files } };
-        let mut judgements = places.iter().map(|place| judge(&command.text, place));
+        let mut judgements = places.iter().map(|place| judge_after(&command.remembered, &command.text, place));
         let Some(mut judgement) = judgements.next() else { return Inquiry { command: None, files } };
         for other in judgements {
             for finding in other.findings {

@@ -24,6 +24,7 @@ mod permit;
 mod place;
 mod question;
 mod refuse;
+mod remembered;
 mod rule;
 mod run;
 pub(crate) mod script;
@@ -40,12 +41,13 @@ pub use decide::{
     decide, hear, settle,
 };
 pub use intent::{Class, INTENTS, Intent, Memory, canonical_key};
-pub use judge::{Finding, Judgement, Shape, judge};
+pub use judge::{Finding, Judgement, Shape, judge, judge_after};
 pub use keeper::{Gate, LastingConsent, Wish};
 pub use matter::{Matter, Wanted};
 pub use permit::{Approval, Cause, Permit, Refused};
 pub use place::Place;
 pub use question::{Excerpt, excerpt, visible};
+pub use remembered::Remembered;
 pub use rule::{About, Effect, Mode, Rule, RuleError, Start};
 pub use settings::ApprovalSettings;
 pub use still::{Motion, is_still};

@@ -12,7 +12,9 @@ impl Shell<'_> {
     pub(super) fn parameter(&mut self, expression: &ParameterExpr) -> Word {
         use ParameterExpr as E;
         match expression {
-            E::Parameter { parameter, indirect } | E::IndicateErrorIfNullOrUnset { parameter, indirect, .. } => {
+            E::Parameter { parameter, indirect } => self.held(parameter, *indirect),
+            E::IndicateErrorIfNullOrUnset { parameter, indirect, error_message, .. } => {
+                self.inner(error_message.as_deref());
                 self.held(parameter, *indirect)
             }
             E::UseDefaultValues { parameter, indirect, default_value, .. } => {
@@ -128,6 +130,8 @@ impl Shell<'_> {
             "HOME" => Word::literal(self.place.home.clone()),
             "HERMES_HOME" => Word::literal(self.place.hermes_home.clone()),
             "PWD" => self.scope.cwd.clone().map_or_else(|| Word::unknown(Origin::Local), Word::literal),
+            // Whoever ends the parent of a shell ends this program.
+            "PPID" => Word::literal("hermes"),
             "IFS" => Word::literal(" \t\n"),
             // Not what they are, but what they begin with: `${PATH:0:1}` is a way to write a slash.
             "PATH" => Word::literal("/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"),

@@ -150,7 +150,12 @@ impl Place {
                 part => parts.push(part),
             }
         }
-        Some(format!("/{}", parts.join("/")))
+        // The kernel's own names for the root and for the directory one stands in.
+        match parts.as_slice() {
+            ["proc", _, "root", rest @ ..] => Some(format!("/{}", rest.join("/"))),
+            ["proc", "self" | "thread-self", "cwd", rest @ ..] => self.absolute(&rest.join("/"), Some(cwd?)),
+            parts => Some(format!("/{}", parts.join("/"))),
+        }
     }
 
     /// The root, a directory of the system, or the home: nothing that is ever deleted on purpose.
@@ -188,7 +193,9 @@ impl Place {
     }
 
     pub(super) fn is_kernel_switch(&self, text: &str, cwd: Option<&str>) -> bool {
-        self.absolute(text, cwd).is_some_and(|path| path == "/proc/sysrq-trigger" || is_inside(&path, "/proc/sys"))
+        self.absolute(text, cwd).is_some_and(|path| {
+            path == "/proc/sysrq-trigger" || is_inside(&path, "/proc/sys") || is_inside(&path, "/sys/power")
+        })
     }
 
     /// Keys, shell start files, and what Hermes itself is steered by.

@@ -1,9 +1,9 @@
 //! What one command does: functions and aliases, builtins that change the state, wrappers, and the table of intents.
 
 use super::act::Act;
-use super::intent::{NOTABLE, Seen};
+use super::intent::{NOTABLE, Seen, hides_code};
 use super::pattern;
-use super::shell::Shell;
+use super::shell::{FRAGMENT, Shell};
 use super::stream::Streams;
 use super::word::{Origin, UNKNOWN, Word, joined};
 use super::wrapper::{self, Inner};
@@ -58,13 +58,14 @@ impl Shell<'_> {
             self.notes.stirs();
         }
         if via.is_empty() {
-            if let Some(body) = self.scope.functions.get(&head.text).cloned() {
-                return self.call(&head.text, &body, Some(args));
-            }
+            // Aliases come first: bash puts them in place before it looks for anything else.
             if let Some(text) = self.scope.aliases.remove(&head.text) {
-                let printed = self.source(&format!("{text} {}", quoted(&args)));
+                let printed = self.source(&format!("{text} {}", self.behind_alias(&text, &args)));
                 self.scope.aliases.insert(head.text, text);
                 return printed;
+            }
+            if let Some(body) = self.function(&head.text) {
+                return self.call(&head.text, &body, Some(args));
             }
         }
         let stdin = streams.stdin.clone().or_else(|| self.stdin.clone());
@@ -79,7 +80,11 @@ impl Shell<'_> {
         };
         self.notes.act(&act);
         let written = act.writes();
+        let hides = !via.contains(&FRAGMENT) && hides_code(&act);
         self.notes.writes(&written, self.place, self.scope.cwd.as_deref());
+        if hides {
+            self.hidden(&args, stdin.as_ref());
+        }
         self.script_file(&head, &args);
         if TAKES_NAMES.contains(&name.as_str()) {
             args.iter().for_each(|word| self.subscript(word));
@@ -118,7 +123,7 @@ impl Shell<'_> {
                 && matches!(name, "env" | "sudo" | "doas")
             {
                 let value = Word { text: value.to_owned(), origin: word.origin };
-                self.scope.variables.insert(variable.to_owned(), value);
+                self.set(variable.to_owned(), value);
             }
         }
         let (short, long) = match name {
@@ -139,6 +144,9 @@ impl Shell<'_> {
 
     /// What xargs makes of its input: in place of the marker of `-I`, or behind the other words.
     fn with_input(&self, words: &mut Vec<Word>, args: &[Word]) {
+        if args.iter().any(|word| word.text == "--pipe") {
+            return;
+        }
         let input = self.stdin.clone().unwrap_or_else(|| Word::unknown(Origin::Local));
         let input = Word { text: input.text.trim().to_owned(), origin: input.origin };
         let marker = args.iter().enumerate().find_map(|(at, word)| match word.text.strip_prefix("-I") {
@@ -152,6 +160,11 @@ impl Shell<'_> {
                     *word =
                         Word { text: word.text.replace(&marker, &input.text), origin: word.origin.max(input.origin) };
                 }
+            }
+            // With `-0` blanks end nothing.
+            None if input.is_known() && args.iter().any(|word| matches!(word.text.as_str(), "-0" | "--null")) => {
+                let parts = input.text.split('\0').filter(|part| !part.is_empty());
+                words.extend(parts.map(|part| Word { text: part.to_owned(), origin: input.origin }));
             }
             None if input.is_known() => words
                 .extend(input.text.split_whitespace().map(|text| Word { text: text.to_owned(), origin: input.origin })),
@@ -176,6 +189,15 @@ impl Shell<'_> {
                 self.stdin = stdin;
                 printed
             }
+        }
+    }
+
+    /// The words after an alias. One that ends with a blank has the next word looked up too.
+    fn behind_alias(&self, text: &str, args: &[Word]) -> String {
+        let next = args.first().and_then(|next| self.scope.aliases.get(&next.text));
+        match next.filter(|_| text.ends_with([' ', '\t'])) {
+            Some(next) => format!("{next} {}", quoted(args.get(1..).unwrap_or_default())),
+            None => quoted(args),
         }
     }
 
@@ -244,17 +266,38 @@ impl Shell<'_> {
     fn builtin(&mut self, name: &str, args: &[Word], stdin: Option<&Word>) -> Option<Word> {
         match name {
             "cd" | "pushd" | "chdir" => {
-                let target = args.iter().find(|word| !word.text.starts_with('-'));
-                let home = Word::literal(self.place.home.clone());
-                let target = if args.is_empty() { Some(&home) } else { target };
-                self.scope.cwd = target.and_then(|target| self.place.absolute(&target.text, self.scope.cwd.as_deref()));
+                let target = args.iter().find(|word| !word.text.starts_with('-')).cloned();
+                let target = match args {
+                    [] => Some(self.variable("HOME")),
+                    [back] if back.text == "-" => Some(self.variable("OLDPWD")),
+                    _ => target,
+                };
+                let before = self.scope.cwd.clone();
+                if name == "pushd" {
+                    self.scope.stack.push(before.clone());
+                }
+                let elsewhere = self.scope.variables.contains_key("CDPATH")
+                    && target.as_ref().is_some_and(|target| !target.text.starts_with(['/', '.', '~']));
+                self.scope.cwd = target
+                    .filter(|_| !elsewhere)
+                    .and_then(|target| self.place.absolute(&target.text, before.as_deref()));
+                if let Some(before) = before {
+                    self.scope.variables.insert("OLDPWD".to_owned(), Word::literal(before));
+                }
+                Some(Word::default())
+            }
+            "popd" => {
+                self.scope.cwd = self.scope.stack.pop().flatten();
                 Some(Word::default())
             }
             "export" | "declare" | "local" | "readonly" | "typeset" => {
+                // `declare -n`: another name for a variable, which may still change.
+                let another_name = args.iter().any(|word| word.text.starts_with('-') && word.text.contains('n'));
                 for word in args {
                     if let Some((name, value)) = word.text.split_once('=') {
                         let value = Word { text: value.to_owned(), origin: word.origin };
-                        self.scope.variables.insert(name.to_owned(), value);
+                        let value = if another_name && name != "export" { Word::unknown(Origin::Local) } else { value };
+                        self.set(name.to_owned(), value);
                     }
                 }
                 Some(Word::default())
@@ -289,14 +332,18 @@ impl Shell<'_> {
             "printf" => match args {
                 [flag, name, rest @ ..] if flag.text == "-v" => {
                     let value = self.prints("printf", rest, None);
-                    self.scope.variables.insert(name.text.clone(), value);
+                    self.set(name.text.clone(), value);
                     Some(Word::default())
                 }
                 _ => None,
             },
             "set" => {
-                if let Some(at) = args.iter().position(|word| word.text == "--") {
-                    self.scope.arguments = Some(args.iter().skip(at + 1).cloned().collect());
+                let options =
+                    args.iter().take_while(|word| word.text.starts_with(['-', '+']) && word.text != "--").count();
+                let values = args.get(options..).unwrap_or_default();
+                let marked = values.first().is_some_and(|word| word.text == "--");
+                if marked || !values.is_empty() && options == 0 {
+                    self.scope.arguments = Some(values.iter().skip(usize::from(marked)).cloned().collect());
                 }
                 Some(Word::default())
             }
@@ -309,15 +356,39 @@ impl Shell<'_> {
             "read" | "mapfile" | "readarray" => {
                 let line = stdin.filter(|stdin| stdin.is_known()).and_then(|stdin| stdin.text.lines().next());
                 let origin = stdin.map_or(Origin::Local, |stdin| stdin.origin);
+                let elements = self.elements(name, args, stdin);
                 for word in args.iter().filter(|word| !word.text.starts_with('-')) {
+                    for (at, element) in elements.iter().enumerate() {
+                        self.scope.variables.insert(format!("{}[{at}]", word.text), element.clone());
+                    }
                     let value = line.map_or_else(|| Word::unknown(origin), |line| Word { text: line.into(), origin });
-                    self.scope.variables.insert(word.text.clone(), value);
+                    self.set(word.text.clone(), value);
+                }
+                if let Some(at) = args.iter().position(|word| word.text == "-C") {
+                    // `mapfile -C command`: run for every few lines.
+                    let callback = args.get(at + 1).cloned().unwrap_or_default();
+                    self.source(&callback.text);
                 }
                 Some(Word::default())
             }
             "test" | "[" | "true" | "false" | "return" | "exit" | "break" | "continue" => Some(Word::default()),
             _ => self.text_builtin(name, args, stdin),
         }
+    }
+
+    /// What `read -a` and `mapfile` put into an array.
+    fn elements(&self, name: &str, args: &[Word], stdin: Option<&Word>) -> Vec<Word> {
+        const MOST: usize = 200;
+        let into_array =
+            name != "read" || args.iter().any(|word| word.text.starts_with('-') && word.text.contains('a'));
+        let Some(given) = stdin.filter(|stdin| stdin.is_known() && into_array) else { return Vec::new() };
+        let element = |text: &str| Word { text: text.to_owned(), origin: given.origin };
+        if name == "read" {
+            let separators: Vec<char> = self.variable("IFS").text.chars().collect();
+            let line = given.text.lines().next().unwrap_or_default();
+            return line.split(separators.as_slice()).filter(|part| !part.is_empty()).take(MOST).map(element).collect();
+        }
+        given.text.lines().take(MOST).map(element).collect()
     }
 
     /// Builtins that run a text in this very shell.
@@ -332,7 +403,7 @@ impl Shell<'_> {
                 Some(Word::default())
             }
             "trap" => {
-                let code = args.first().cloned().unwrap_or_default();
+                let code = args.iter().find(|word| word.text != "--").cloned().unwrap_or_default();
                 Some(self.source(&code.text))
             }
             "source" | "." => {

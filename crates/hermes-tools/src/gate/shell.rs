@@ -4,9 +4,10 @@
 //! Work is bounded: what goes on after [`MOST_STEPS`] commands or below [`DEEPEST`] levels is too large to check and never
 //! runs, since nobody could say what is behind.
 
-use super::intent::{COMMANDING, LOADING, Seen};
+use super::intent::{COMMANDING, PROMPTS, Seen, loads};
 use super::judge::Notes;
 use super::place::Place;
+use super::remembered::{Body, Remembered};
 use super::script;
 use super::stream::Streams;
 use super::word::{Origin, Word};
@@ -22,6 +23,8 @@ const MOST_STEPS: usize = 20_000;
 const DEEPEST: usize = 24;
 const LONGEST_TEXT: usize = 200_000;
 const MOST_FRAGMENTS: usize = 400;
+/// Stands in place of a wrapper where a command was only found by looking at pieces.
+pub(super) const FRAGMENT: &str = "fragment";
 
 /// What a subshell gets a copy of.
 #[derive(Clone)]
@@ -32,6 +35,8 @@ pub(super) struct Scope {
     pub(super) functions: HashMap<String, Rc<FunctionBody>>,
     pub(super) aliases: HashMap<String, String>,
     pub(super) cwd: Option<String>,
+    /// Where `popd` leads, the last one first.
+    pub(super) stack: Vec<Option<String>>,
 }
 
 /// How a command stands among others.
@@ -44,6 +49,7 @@ pub(super) struct Position {
 pub(super) struct Shell<'a> {
     pub(super) place: &'a Place,
     pub(super) notes: &'a mut Notes,
+    remembered: Option<&'a Remembered>,
     pub(super) scope: Scope,
     /// What the script wrote into files, by absolute path or by the word that names it.
     pub(super) files: HashMap<String, Word>,
@@ -66,10 +72,12 @@ impl<'a> Shell<'a> {
             functions: HashMap::new(),
             aliases: HashMap::new(),
             cwd: Some(place.cwd.clone()),
+            stack: Vec::new(),
         };
         Self {
             place,
             notes,
+            remembered: None,
             scope,
             files: HashMap::new(),
             executable: HashSet::new(),
@@ -79,6 +87,34 @@ impl<'a> Shell<'a> {
             recursed: HashSet::new(),
             steps: 0,
             depth: 0,
+        }
+    }
+
+    /// A shell that starts with what earlier commands left to it.
+    pub(super) fn after(remembered: &'a Remembered, place: &'a Place, notes: &'a mut Notes) -> Self {
+        let mut shell = Self::new(place, notes);
+        let variables = remembered.variables().map(|(name, value)| (name.to_owned(), Word::literal(value)));
+        shell.scope.variables.extend(variables);
+        let aliases = remembered.aliases().map(|(name, text)| (name.to_owned(), text.to_owned()));
+        shell.scope.aliases.extend(aliases);
+        shell.remembered = Some(remembered);
+        shell
+    }
+
+    /// The function of this name: of this script, or one that an earlier command left.
+    pub(super) fn function(&mut self, name: &str) -> Option<Rc<FunctionBody>> {
+        if let Some(body) = self.scope.functions.get(name) {
+            return Some(Rc::clone(body));
+        }
+        match self.remembered?.function(name)? {
+            Body::Known(body) => {
+                self.scope.functions.insert(name.to_owned(), Rc::clone(&body));
+                Some(body)
+            }
+            Body::Unreadable => {
+                self.notes.add(Seen::UnknownCommand, name);
+                None
+            }
         }
     }
 
@@ -114,7 +150,29 @@ impl<'a> Shell<'a> {
         for piece in text.split(ENDS).take(MOST_FRAGMENTS) {
             let piece = piece.split_whitespace().map(Word::literal);
             let piece: Vec<Word> = piece.skip_while(|word| words.contains(&word.text.as_str())).collect();
-            self.run(piece, &Streams::default(), &["fragment"]);
+            self.run(piece, &Streams::default(), &[FRAGMENT]);
+        }
+    }
+
+    /// Words of a program that runs commands out of its own options: `ProxyCommand=rm -rf ~`, `:!reboot`. Each program
+    /// writes them in another way, so every piece is looked at.
+    pub(super) fn hidden(&mut self, words: &[Word], stdin: Option<&Word>) {
+        const ENDS: [char; 17] =
+            ['=', ':', '!', '%', '|', ';', '&', '(', ')', '{', '}', '`', '"', '\'', '$', ',', '\n'];
+        let texts = words.iter().chain(stdin).map(|word| word.text.as_str());
+        for piece in texts.flat_map(|text| text.split(ENDS)).take(MOST_FRAGMENTS) {
+            let mut piece: Vec<Word> = piece.split_whitespace().map(Word::literal).collect();
+            let is_verb = |word: &Word| ["shell", ".shell", ".system", "system"].contains(&word.text.as_str());
+            // A line of a crontab begins with its times.
+            let times = piece.iter().take_while(|word| word.text.bytes().all(|byte| b"0123456789*/-".contains(&byte)));
+            let times = times.count();
+            piece.drain(..times);
+            if piece.first().is_some_and(is_verb) {
+                piece.remove(0);
+            }
+            if piece.first().is_some_and(|word| !word.text.starts_with('-')) {
+                self.run(piece, &Streams::default(), &[FRAGMENT]);
+            }
         }
     }
 
@@ -408,7 +466,7 @@ impl<'a> Shell<'a> {
             AssignmentValue::Scalar(word) => {
                 let value = self.word(&word.value);
                 if value.text.starts_with('~') && word.value.starts_with('~') {
-                    Word::literal(self.place.without_tilde(&value.text, self.scope.cwd.as_deref()))
+                    self.without_tilde(&value.text)
                 } else {
                     value
                 }
@@ -432,12 +490,21 @@ impl<'a> Shell<'a> {
         if whole.text.len() > LONGEST_TEXT {
             whole = Word::unknown(whole.origin);
         }
-        if LOADING.contains(&name.as_str()) {
+        self.set(name, whole);
+    }
+
+    /// Gives a variable its value. Some values are commands, and some decide what a later command is.
+    pub(super) fn set(&mut self, name: String, value: Word) {
+        if loads(&name, &value.text) {
             self.notes.add(Seen::Loading, &name);
         } else if COMMANDING.contains(&name.as_str()) {
-            self.source(&whole.text);
+            let scope = self.scope.clone();
+            self.source(&value.text);
+            self.scope = scope;
+        } else if PROMPTS.contains(&name.as_str()) && value.text.contains(['$', '`']) {
+            self.word(&format!("\"{}\"", value.text.replace('"', "\\\"")));
         }
-        self.scope.variables.insert(name, whole);
+        self.scope.variables.insert(name, value);
     }
 }
 

@@ -172,7 +172,14 @@ static WRAPPERS: &[Wrapper] = &[
     plain("hyperfine", &["-w", "-r", "-m", "-M"]),
     plain("dotenv", &["-f", "-e"]),
     plain("uvx", &[]),
-    plain("npx", &["-p", "--package"]),
+    Wrapper {
+        name: "npx",
+        under: &[],
+        values: &["-p", "--package"],
+        code: &["-c", "--call"],
+        skip: 0,
+        rest: Rest::Command,
+    },
     plain("bunx", &[]),
     plain("coproc", &[]),
     plain("!", &[]),
@@ -204,7 +211,14 @@ static WRAPPERS: &[Wrapper] = &[
     },
     code("su", &["-c", "--command"], &["-s", "-g", "-G"]),
     code("runuser", &["-c", "--command"], &["-s", "-g", "-G", "-u"]),
-    code("script", &["-c", "--command"], &["-t", "-o"]),
+    Wrapper {
+        name: "script",
+        under: &[],
+        values: &["-t", "-o"],
+        code: &["-c", "--command"],
+        skip: 1,
+        rest: Rest::Command,
+    },
     code("nix-shell", &["--run", "--command"], &["-p", "-A"]),
     code("sg", &["-c"], &[]),
     code("expect", &[], &[]),
@@ -233,7 +247,8 @@ static WRAPPERS: &[Wrapper] = &[
     below("conda", &["run"], 0, &["-n", "-p", "--name", "--prefix"]),
     below("mise", &["exec", "x"], 0, &[]),
     below("direnv", &["exec"], 1, &[]),
-    below("npm", &["exec", "x"], 0, &[]),
+    Wrapper { name: "npm", under: &["exec", "x"], values: &[], code: &["-c", "--call"], skip: 0, rest: Rest::Command },
+    below("git", &["submodule foreach"], 0, &[]),
     below("pnpm", &["exec", "dlx"], 0, &[]),
     below("yarn", &["exec", "dlx"], 0, &[]),
     below("git", &["bisect run"], 0, &[]),
@@ -290,7 +305,14 @@ impl Wrapper {
                 rest = more;
                 break;
             }
-            if text.starts_with('-') && text.len() > 1 {
+            let attached = self.code.iter().filter(|option| option.len() == 2).find_map(|o| text.strip_prefix(o));
+            if let Some(code) = attached.filter(|code| !code.is_empty()) {
+                let text = Word { text: code.to_owned(), origin: word.origin };
+                inner.push(Inner::Code { wrapper: self.name, text });
+                rest = more;
+                continue;
+            }
+            if text.starts_with('-') && (text.len() > 1 || self.name == "env") {
                 let (option, attached) = match text.split_once('=') {
                     Some((option, value)) if option.starts_with("--") => (option, Some(value)),
                     _ => (text, None),

@@ -14,7 +14,7 @@ use super::settings::expanded;
 use super::state::{StateFile, Testament, collect};
 use super::surroundings::variables;
 use super::watch::{GRACE, Left, Watched, watched, watched_under_pty};
-use crate::gate::Permit;
+use crate::gate::{Permit, Remembered};
 use crate::process::Face;
 use crate::settings::{Settings, Surroundings};
 use crate::terminal::backend::Capture;
@@ -61,6 +61,9 @@ pub struct Local {
     reporting: Reporting,
     opened: OnceCell<Opened>,
     state: Mutex<Option<Arc<StateFile>>>,
+    /// What the login shell set up, as bash wrote it.
+    first: Mutex<String>,
+    remembered: Mutex<Arc<Remembered>>,
     /// Commands that left somebody behind.
     left: Mutex<Vec<Family>>,
     calls: AtomicU64,
@@ -115,6 +118,8 @@ impl Local {
             reporting,
             opened: OnceCell::new(),
             state: Mutex::default(),
+            first: Mutex::default(),
+            remembered: Mutex::default(),
             left: Mutex::default(),
             calls: AtomicU64::new(0),
         }
@@ -260,6 +265,7 @@ impl Local {
         let start = Start { text, cwd: Path::new("/"), login, began: None };
         match self.bash(opened, start, request).await {
             Ok((_, Testament::Changed { state, .. })) => {
+                *self.first.lock().unwrap_or_else(PoisonError::into_inner) = state.text();
                 *self.state.lock().unwrap_or_else(PoisonError::into_inner) = Some(state);
                 true
             }
@@ -281,10 +287,18 @@ impl Local {
             (Testament::Unchanged { cwd }, Reporting::File) => (Some(cwd), Memory::Unchanged),
             (Testament::Unchanged { cwd }, Reporting::Marker) => (Some(cwd), Memory::Kept),
             (Testament::Changed { cwd, state }, _) => {
+                let first = self.first.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                let remembered = Arc::new(Remembered::since(&first, &state.text()));
+                *self.remembered.lock().unwrap_or_else(PoisonError::into_inner) = remembered;
                 *self.state.lock().unwrap_or_else(PoisonError::into_inner) = Some(state);
                 (Some(cwd), Memory::Kept)
             }
         }
+    }
+
+    /// What commands left in the shell, for whoever judges the next one.
+    pub(super) fn remembered(&self) -> Arc<Remembered> {
+        self.remembered.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn state(&self) -> Option<Arc<StateFile>> {

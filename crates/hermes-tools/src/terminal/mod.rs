@@ -24,8 +24,10 @@ pub use local::{Local, Reporting};
 pub use settings::TerminalSettings;
 pub(crate) use tool::TerminalTool;
 
+use crate::gate::Remembered;
 use crate::settings::Settings;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// The shell of one conversation.
 pub struct Terminal {
@@ -54,6 +56,11 @@ impl Terminal {
                 "terminal.backend is {other:?}, which this program does not have. Set it to local to run commands on this machine"
             ))),
         }
+    }
+
+    /// What commands left in the shell of this conversation.
+    pub fn remembered(&self) -> Arc<Remembered> {
+        self.local.remembered()
     }
 
     /// Ends everything that commands of this conversation left running.

@@ -21,6 +21,11 @@ impl StateFile {
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
+
+    /// What bash wrote.
+    pub(super) fn text(&self) -> String {
+        String::from_utf8_lossy(&fs::read(&self.path).unwrap_or_default()).into_owned()
+    }
 }
 
 impl Drop for StateFile {

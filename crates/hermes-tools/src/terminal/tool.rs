@@ -223,11 +223,13 @@ impl Tool for TerminalTool {
             hermes_home: settings.around.hermes_home.display().to_string(),
             cwd: cwd.display().to_string(),
         };
-        if args.background || !is_still(command, &place) {
-            return Ok(Effects::command(command, cwd, Company::Alone));
+        let remembered = cx.desk.terminal.remembered();
+        if args.background || remembered.defines_commands() || !is_still(command, &place) {
+            return Ok(Effects::command(command, cwd, Company::Alone).after(remembered));
         }
         let reads = Effects::read_tree("/");
-        Ok(Effects { scopes: reads.scopes, ..Effects::command(command, cwd, Company::Welcome) })
+        let effects = Effects::command(command, cwd, Company::Welcome).after(remembered);
+        Ok(Effects { scopes: reads.scopes, ..effects })
     }
 
     fn limit(&self, args: &TerminalArgs) -> Option<Duration> {

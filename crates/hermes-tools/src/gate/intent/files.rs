@@ -41,7 +41,12 @@ fn removes_all_found(act: &Act<'_>) -> bool {
         [test, value] => NARROWING.contains(&test.text.as_str()) && value.text.chars().any(|found| found != '*'),
         _ => false,
     });
-    let starts = act.texts().take_while(|text| !text.starts_with(['-', '(', '!']));
+    let options = |text: &&str| matches!(*text, "-L" | "-H" | "-P") || text.starts_with("-O");
+    let mut starts: Vec<&str> =
+        act.texts().skip_while(options).take_while(|text| !text.starts_with(['-', '(', '!'])).collect();
+    if starts.is_empty() {
+        starts.push(".");
+    }
     removes && !narrows && starts.into_iter().any(|start| act.is_vital(start))
 }
 
@@ -146,5 +151,9 @@ pub(super) fn permissions_of_vital(act: &Act<'_>) -> bool {
 
 /// A link is a second name: what is written to it later lands in the file.
 pub(super) fn links_to_sensitive(act: &Act<'_>) -> bool {
-    act.is(&["ln", "link"]) && act.operands().into_iter().any(|path| act.place.is_sensitive(path, act.cwd))
+    let reaches = |path: &str| act.place.is_sensitive(path, act.cwd) || act.is_vital(path);
+    let operands = act.operands();
+    let targets = if operands.len() > 1 { operands.len() - 1 } else { operands.len() };
+    let lands = operands.last().is_some_and(|path| act.place.is_sensitive(path, act.cwd));
+    act.is(&["ln", "link"]) && (lands || operands.into_iter().take(targets).any(reaches))
 }

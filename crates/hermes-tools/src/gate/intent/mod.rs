@@ -6,8 +6,9 @@
 mod files;
 mod processes;
 mod programs;
+mod reach;
 
-pub(super) use programs::{COMMANDING, LOADING};
+pub(super) use programs::{COMMANDING, PROMPTS, loads};
 
 use super::act::Act;
 use super::place::Place;
@@ -49,6 +50,7 @@ pub(super) enum Seen {
     MadeExecutable,
     Loading,
     KeysLeave,
+    KeysRead,
 }
 
 #[derive(Clone, Copy)]
@@ -123,9 +125,13 @@ pub static INTENTS: &[Intent] = &[
     dangerous("overwrite system config", Write(Place::is_system)),
     dangerous("overwrite sensitive file", Write(Place::is_sensitive)),
     dangerous("overwrite sensitive file", Does(files::links_to_sensitive)),
+    dangerous("overwrite sensitive file", Does(reach::deletes_sensitive)),
+    dangerous("copy or unpack over a vital directory", Does(reach::lands_on_vital)),
     dangerous("change the settings of hermes", Does(processes::changes_hermes)),
     dangerous("overwrite project env/config", Write(|_, path, _| Place::is_project_secret(path))),
     dangerous("change scheduled jobs", Does(processes::changes_crontab)),
+    dangerous("start something at every login or boot", Does(reach::starts_by_itself)),
+    dangerous("lend the identity of a file's owner", Does(reach::lends_identity)),
     dangerous("world/other-writable permissions", Does(files::opens_permissions)),
     dangerous("recursive chown to root", Does(files::chown_root)),
     dangerous("permissions of a vital directory", Does(files::permissions_of_vital)),
@@ -149,6 +155,8 @@ pub static INTENTS: &[Intent] = &[
     dangerous("script execution via heredoc", Walk(Seen::Document)),
     dangerous("chmod +x followed by immediate execution", Walk(Seen::MadeExecutable)),
     dangerous("program option that runs a command", Does(programs::runs_helper)),
+    dangerous("program option that runs a command", Does(reach::hides_command)),
+    dangerous("install from an address", Does(reach::installs_from_address)),
     dangerous("open a shell to the network", Does(programs::opens_shell)),
     dangerous(
         "open a shell to the network",
@@ -157,7 +165,11 @@ pub static INTENTS: &[Intent] = &[
     dangerous("change what a program loads", Does(programs::changes_loading)),
     dangerous("change what a program loads", Walk(Seen::Loading)),
     dangerous("change accounts, firewall or kernel", Does(programs::changes_machine)),
+    dangerous("change accounts, firewall or kernel", Does(reach::changes_running_machine)),
+    dangerous("read keys", Does(reach::reads_keys)),
+    dangerous("read keys", Walk(Seen::KeysRead)),
     dangerous("send keys to another machine", Walk(Seen::KeysLeave)),
+    dangerous("send keys to another machine", Does(reach::serves_keys)),
     dangerous("delete remote resources", Does(programs::deletes_remotely)),
     dangerous("container with the root of the machine", Does(programs::gives_root_to_container)),
     // Windows.
@@ -203,6 +215,11 @@ const OLD_KEYS: [(&str, &str); 17] = [
 pub fn canonical_key(text: &str) -> Option<&'static str> {
     let now = OLD_KEYS.iter().find(|(old, _)| *old == text).map_or(text, |(_, new)| new);
     INTENTS.iter().map(|intent| intent.key).find(|key| *key == now)
+}
+
+/// Whether a command runs commands that stand somewhere in its own words.
+pub(super) fn hides_code(act: &Act<'_>) -> bool {
+    programs::runs_helper(act) || reach::hides_command(act) || programs::opens_shell(act) || act.name == "crontab"
 }
 
 /// Names worth recognising behind a pattern such as `/bin/r?`.

@@ -72,7 +72,7 @@ fn names_hermes(text: &str) -> bool {
 }
 
 pub(super) fn kills_hermes(act: &Act<'_>) -> bool {
-    act.is(&["pkill", "killall"]) && act.operands().into_iter().any(names_hermes)
+    act.is(&["pkill", "killall", "kill"]) && act.operands().into_iter().any(names_hermes)
 }
 
 pub(super) fn stops_gateway(act: &Act<'_>) -> bool {

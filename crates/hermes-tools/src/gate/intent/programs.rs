@@ -2,7 +2,7 @@
 
 use crate::gate::act::Act;
 
-const CLIENTS: [&str; 16] = [
+pub(super) const CLIENTS: [&str; 16] = [
     "psql",
     "mysql",
     "mariadb",
@@ -250,23 +250,44 @@ pub(super) fn gives_root_to_container(act: &Act<'_>) -> bool {
     act.is(&["docker", "podman", "nerdctl"])
         && act.has("run")
         && act.texts().any(|text| {
-            text == "--privileged"
-                || text.trim_start_matches("-v").trim_start_matches("--volume=").starts_with("/:")
-                || text.contains("source=/,")
-                || text.contains("src=/,")
+            let volume = text.trim_start_matches("-v").trim_start_matches("--volume=");
+            let mount = text.split(',').find_map(|part| part.strip_prefix("source=").or(part.strip_prefix("src=")));
+            let source = mount.or_else(|| volume.split_once(':').map(|(source, _)| source)).unwrap_or_default();
+            let gives = source.starts_with(['/', '~'])
+                && (act.is_vital(source) || act.place.is_sensitive(source, act.cwd) || source.ends_with("docker.sock"));
+            text == "--privileged" || text == "--pid=host" || gives
         })
 }
 
 /// Libraries and modules of the kernel that change what other programs do.
 pub(super) fn changes_loading(act: &Act<'_>) -> bool {
-    let sets = |text: &str| text.split_once('=').is_some_and(|(name, _)| LOADING.contains(&name));
+    let sets = |text: &str| text.split_once('=').is_some_and(|(name, value)| loads(name, value));
     act.is(&["insmod", "rmmod"])
         || act.name == "modprobe" && !act.has("-n")
-        || act.is(&["export", "env", "declare", "sudo"]) && act.texts().any(sets)
+        || act.is(&["export", "env", "declare", "typeset", "readonly", "local", "sudo", "doas"])
+            && act.texts().any(sets)
+        || act.name == "enable" && act.short('f')
+}
+
+/// Whether this value makes programs load or run something else than they say.
+pub(in crate::gate) fn loads(name: &str, value: &str) -> bool {
+    let foreign = |entry: &str| {
+        let temporary = ["/tmp", "/var/tmp", "/dev/shm"].iter().any(|folder| entry.starts_with(folder));
+        entry.is_empty() || temporary || entry == "." || entry.starts_with("./") || entry.starts_with("..")
+    };
+    match name {
+        // Everybody may put things here, or whoever made the directory that a command stands in.
+        "PATH" | "LD_LIBRARY_PATH" => value.trim_end_matches(':').split(':').any(foreign),
+        "NODE_OPTIONS" => ["--require", "-r ", "--import", "loader"].iter().any(|flag| value.contains(flag)),
+        "JAVA_TOOL_OPTIONS" | "_JAVA_OPTIONS" | "JDK_JAVA_OPTIONS" => {
+            value.contains("-agent") || value.contains("-javaagent")
+        }
+        _ => LOADING.contains(&name) || name.starts_with("BASH_FUNC_") || name.starts_with("GIT_CONFIG_"),
+    }
 }
 
 /// Variables that make programs load or run something else.
-pub(in crate::gate) const LOADING: [&str; 12] = [
+const LOADING: [&str; 16] = [
     "LD_PRELOAD",
     "LD_AUDIT",
     "BASH_ENV",
@@ -277,11 +298,17 @@ pub(in crate::gate) const LOADING: [&str; 12] = [
     "PYTHONSTARTUP",
     "PERL5DB",
     "SHELLOPTS",
+    "BASHOPTS",
+    "GIT_EXEC_PATH",
+    "GIT_TEMPLATE_DIR",
+    "MAKEFILES",
     "HERMES_HOME",
     "HERMES_YOLO_MODE",
 ];
+/// Variables that are expanded each time they are shown.
+pub(in crate::gate) const PROMPTS: [&str; 5] = ["PS0", "PS1", "PS2", "PS3", "PS4"];
 /// Variables whose value is a command.
-pub(in crate::gate) const COMMANDING: [&str; 14] = [
+pub(in crate::gate) const COMMANDING: [&str; 17] = [
     "PROMPT_COMMAND",
     "PAGER",
     "MANPAGER",
@@ -295,6 +322,9 @@ pub(in crate::gate) const COMMANDING: [&str; 14] = [
     "GIT_ASKPASS",
     "SUDO_EDITOR",
     "LESSOPEN",
+    "LESSCLOSE",
+    "GIT_SSH",
+    "GIT_PROXY_COMMAND",
     "BROWSER",
 ];
 
