@@ -132,6 +132,8 @@ pub enum Command {
     Fallback(crate::commands::fallback::FallbackArgs),
     /// What the agent can do, and what it may
     Tools(crate::commands::tools::ToolsArgs),
+    /// Snapshots of files before they were changed, and the way back
+    Checkpoints(crate::commands::checkpoints::CheckpointsArgs),
     /// Look at settings and change them
     Config(crate::commands::config::ConfigArgs),
     /// Look at past conversations, search them, clean up

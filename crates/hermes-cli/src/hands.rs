@@ -2,6 +2,7 @@
 
 use crate::app::App;
 use crate::approval::{self, Allowlist, Counsel};
+use crate::commands::Console;
 use crate::settings::Home;
 use hermes_core::ports::Listener;
 use hermes_core::stop::Stop;
@@ -50,7 +51,10 @@ impl Hands {
     /// `stop` also ends a question to the model that may be consulted about commands.
     pub fn new(app: &App, listener: Arc<dyn Listener>, yolo: Yolo, stop: &Stop) -> Self {
         let (mut settings, warnings) = Settings::read(&effective(app), surroundings(app));
-        settings.approvals.yolo = yolo;
+        // The flag only adds: `HERMES_YOLO_MODE` has been read already.
+        if yolo == Yolo::On {
+            settings.approvals.yolo = Yolo::On;
+        }
         let ports = Ports {
             face: approval::face(),
             adviser: adviser(app, stop),
@@ -69,6 +73,26 @@ impl Hands {
     /// Ends everything that was started and is still running.
     pub async fn close(&self) {
         self.shop.processes.close().await;
+    }
+
+    /// Clears up old checkpoints where that is due. It can take a while, so a person may stop it; nothing is lost then.
+    pub async fn tidy(&self, stop: &Stop) {
+        if !self.shop.settings.checkpoints.enabled {
+            return;
+        }
+        let tidied = tokio::select! {
+            biased;
+            () = stop.wait() => return,
+            tidied = self.shop.checkpoints.tidy_if_due() => tidied,
+        };
+        if let Err(fault) = tidied {
+            tracing::warn!(%fault, "old checkpoints were not cleared up");
+        }
+    }
+
+    /// Tells a person what is odd about their settings.
+    pub(crate) fn tell_warnings(&self, console: &mut Console<'_>) -> std::io::Result<()> {
+        self.warnings.iter().try_for_each(|warning| writeln!(console.err, "… {warning}"))
     }
 }
 

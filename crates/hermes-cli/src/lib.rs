@@ -66,6 +66,9 @@ fn on_console(command: Command, before: Whom, profile: Option<&str>) -> ExitCode
             return wait(async { commands::auth::leave(provider.as_deref(), profile, console).await.into() });
         }
         Command::Tools(args) => return wait(async { commands::tools::run(args, profile, console).await.into() }),
+        Command::Checkpoints(args) => {
+            return wait(async { commands::checkpoints::run(args, profile, console).await.into() });
+        }
         Command::Config(args) => match Home::of_process(profile) {
             Ok(home) => match commands::config::with_secret_typed(args) {
                 Ok(args) => commands::config::run(args, &home, &Environment::capture(&home), console),

@@ -4,6 +4,7 @@ mod access;
 pub mod ask;
 pub mod auth;
 pub mod backup;
+pub mod checkpoints;
 pub mod config;
 pub mod demo;
 pub mod fallback;
@@ -28,7 +29,9 @@ use hermes_core::store::StoreError;
 use hermes_model::auth::AuthError;
 use hermes_model::resolve::ResolveError;
 use std::fmt;
+use std::io::ErrorKind::NotADirectory;
 use std::io::{self, BufRead, Write};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// The three streams of a command, so that tests can be the terminal.
@@ -96,6 +99,13 @@ impl Trouble {
             _ => Exit::Failed,
         }
     }
+}
+
+/// The directory a person named with `--cwd`, or else the current one.
+fn directory(named: Option<PathBuf>, current: &Path) -> Result<PathBuf, Trouble> {
+    let Some(named) = named else { return Ok(current.to_owned()) };
+    let found = named.canonicalize().and_then(|path| if path.is_dir() { Ok(path) } else { Err(NotADirectory.into()) });
+    found.map_err(|error: io::Error| Trouble::Usage(format!("--cwd {}: {error}", named.display())))
 }
 
 impl Console<'_> {

@@ -127,7 +127,8 @@ pub(super) fn json_pretty(value: &impl Serialize) -> serde_json::Result<String> 
     serde_json::to_string_pretty(value).map(escaped)
 }
 
-fn escaped(json: String) -> String {
+/// Finished JSON, safe to print.
+pub(super) fn escaped(json: String) -> String {
     // Between the values stand only line breaks; everywhere else these are inside of strings.
     let acts = |c: char| c != '\n' && (c.is_control() || turns_direction(c));
     if !json.contains(acts) {

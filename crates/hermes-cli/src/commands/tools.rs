@@ -14,6 +14,18 @@ use hermes_tools::toolset::{self, Catalogue, Circumstances, Selection};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+/// Columns where no terminal says how many it has.
+const USUAL_WIDTH: usize = 80;
+
+const EXAMPLES: &str = "\
+Examples:
+  hermes tools call read_file '{\"path\": \"notes.txt\"}'
+  hermes tools call terminal '{\"command\": \"cargo test\", \"timeout\": 300}' --cwd ~/project
+  echo '{\"pattern\": \"TODO\"}' | hermes tools call search_files -
+
+The result is one line of JSON on stdout; questions and warnings go to stderr.
+Exit codes: 0 done, 1 failed or not allowed, 2 wrong usage, 130 interrupted.";
+
 #[derive(Debug, clap::Args)]
 pub struct ToolsArgs {
     #[command(subcommand)]
@@ -66,6 +78,7 @@ pub struct Platform {
 }
 
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct CallArgs {
     #[arg(value_name = "TOOL")]
     pub tool: String,

@@ -33,6 +33,7 @@ pub struct TerminalSettings {
     pub persistent_shell: bool,
     /// Seconds between asking and forcing a background process to end.
     pub daemon_term_grace_seconds: f64,
+    #[serde(skip)]
     pub sandbox: SandboxMode,
     /// `tool_output.max_bytes`, counted in characters.
     #[serde(skip)]
@@ -72,7 +73,8 @@ impl Default for ToolOutput {
 impl TerminalSettings {
     pub(crate) fn read(config: &Value, odd: &mut Vec<String>) -> Self {
         let output: ToolOutput = section(config, "tool_output", odd);
-        Self { capture: output.max_bytes, ..section(config, "terminal", odd) }
+        let sandbox = sandbox(config.pointer("/terminal/sandbox"), odd);
+        Self { capture: output.max_bytes, sandbox, ..section(config, "terminal", odd) }
     }
 
     /// The directory a conversation starts in.
@@ -90,11 +92,53 @@ impl TerminalSettings {
     }
 }
 
+/// Read apart from its section: neither its own misspelling nor that of a neighbour may open what was to be closed.
+fn sandbox(value: Option<&Value>, odd: &mut Vec<String>) -> SandboxMode {
+    let word = match value {
+        // YAML reads a bare `off` as false.
+        None | Some(Value::Null | Value::Bool(false)) => return SandboxMode::Off,
+        Some(word) => word.as_str().map(|word| word.trim().to_lowercase()),
+    };
+    match word.as_deref() {
+        Some("" | "off") => SandboxMode::Off,
+        Some("workspace") => SandboxMode::Workspace,
+        Some("strict") => SandboxMode::Strict,
+        _ => {
+            let word = value.unwrap_or(&Value::Null);
+            odd.push(format!("terminal.sandbox: {word} is none of off, workspace, strict; strict is used"));
+            SandboxMode::Strict
+        }
+    }
+}
+
 /// A path as a person writes it: `~` is their home.
 pub(super) fn expanded(path: &str, around: &Surroundings) -> PathBuf {
     match path.strip_prefix('~') {
         Some("") => around.home.clone(),
         Some(rest) if rest.starts_with('/') => around.home.join(rest.trim_start_matches('/')),
         _ => PathBuf::from(path),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_slip_does_not_open_the_sandbox() {
+        let table = [
+            (json!({}), SandboxMode::Off, 0),
+            (json!({"sandbox": false}), SandboxMode::Off, 0),
+            (json!({"sandbox": "Workspace"}), SandboxMode::Workspace, 0),
+            (json!({"sandbox": "strict", "timeout": "soon"}), SandboxMode::Strict, 1),
+            (json!({"sandbox": "stirct"}), SandboxMode::Strict, 1),
+            (json!({"sandbox": true}), SandboxMode::Strict, 1),
+        ];
+        for (section, expected, warnings) in table {
+            let mut odd = Vec::new();
+            let read = TerminalSettings::read(&json!({ "terminal": section }), &mut odd);
+            assert_eq!((read.sandbox, odd.len()), (expected, warnings), "{section}: {odd:?}");
+        }
     }
 }

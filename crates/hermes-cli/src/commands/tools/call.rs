@@ -3,44 +3,52 @@
 use super::CallArgs;
 use crate::app::App;
 use crate::commands::waiting::stop_on_signal;
-use crate::commands::{Console, Exit, Trouble};
+use crate::commands::paper::{self, Paper};
+use crate::commands::{Console, Exit, Trouble, directory};
 use crate::hands::Hands;
 use hermes_tools::gate::Yolo;
 use hermes_tools::registry::Registry;
 use hermes_tools::run::{self, Status, Untold};
-use hermes_types::{CallId, SessionId, ToolCall};
+use hermes_types::{CallId, Object, SessionId, ToolCall};
+use serde_json::Value;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// Names this alike are worth a mention when a tool is not found.
+/// Names this alike are worth a mention when one is not found.
 const ALIKE: f64 = 0.7;
+/// Characters of wrong JSON that are shown before the place where reading ended.
+const BEFORE: usize = 40;
 
 pub(super) async fn run(app: &App, args: CallArgs, console: &mut Console<'_>) -> Result<Exit, Trouble> {
-    let yolo = if args.yolo { Yolo::On } else { Yolo::Off };
+    let CallArgs { tool, arguments, cwd, yolo } = args;
+    // Before anybody listens to signals: Ctrl-C ends a read that waits.
+    let text = if arguments == "-" { read_all(console)? } else { arguments };
     let stop = stop_on_signal();
+    let yolo = if yolo { Yolo::On } else { Yolo::Off };
     let hands = Hands::new(app, Arc::new(|_| {}), yolo, &stop);
-    for warning in &hands.warnings {
-        writeln!(console.err, "{warning}")?;
+    if !hands.registry.has(&tool) {
+        return Err(Trouble::Usage(unknown(&hands.registry, &tool)));
     }
-    let names = hands.registry.describe().iter().map(|tool| tool.card.name.to_string()).collect();
-    if !hands.registry.has(&args.tool) {
-        return Err(Trouble::Usage(unknown(&hands.registry, &args.tool)));
+    let arguments = object(&text).map_err(Trouble::Usage)?;
+    let cwd = cwd.map(|cwd| directory(Some(cwd), &app.knowledge.cwd)).transpose()?;
+    hands.tell_warnings(console)?;
+    for hint in strangers(&hands.registry, &tool, &arguments) {
+        writeln!(console.err, "… {hint}")?;
     }
-    let arguments = if args.arguments == "-" { read_all(console)? } else { args.arguments };
     let desk = hands.desk(SessionId::new("tools-call"));
-    if let Some(cwd) = args.cwd {
-        let cwd = std::path::absolute(&cwd)?;
-        let cwd = cwd.canonicalize().map_err(|error| Trouble::Usage(format!("--cwd {}: {error}", cwd.display())))?;
+    if let Some(cwd) = cwd {
         desk.move_to(cwd);
     }
-    let call = ToolCall::new(CallId::new("call_by_hand"), args.tool.as_str(), arguments.as_str());
-    let tools = run::Hands::new(hands.registry.clone(), names);
+    let call = ToolCall::new(CallId::new("call_by_hand"), tool.as_str(), text.as_str());
+    let tools = run::Hands::new(hands.registry.clone(), BTreeSet::from([tool]));
     let results = match tools.run(&[call], &desk, &Untold, &stop).await {
         Ok(results) => results,
         Err(aborted) => aborted.results,
     };
     hands.close().await;
     let Some(finished) = results.into_iter().next() else { return Ok(Exit::Failed) };
-    writeln!(console.out, "{}", finished.content.text())?;
+    print(&finished.content.text(), console)?;
+    hands.tidy(&stop).await;
     Ok(match finished.status {
         _ if stop.stopped() => Exit::Interrupted,
         Status::Done => Exit::Done,
@@ -50,16 +58,107 @@ pub(super) async fn run(app: &App, args: CallArgs, console: &mut Console<'_>) ->
 
 fn read_all(console: &mut Console<'_>) -> Result<String, Trouble> {
     let mut text = String::new();
-    console.input.read_to_string(&mut text)?;
+    let read = console.input.read_to_string(&mut text);
+    read.map_err(|error| Trouble::Usage(format!("the arguments cannot be read from standard input: {error}")))?;
     Ok(text)
+}
+
+/// What a person typed as arguments. A model's slips are mended; a person can mend their own, and wants to know where.
+fn object(text: &str) -> Result<Object, String> {
+    let text = if text.trim().is_empty() { "{}" } else { text };
+    match serde_json::from_str::<Value>(text) {
+        Ok(Value::Object(object)) => Ok(object),
+        Ok(_) => Err(r#"the arguments have to be a JSON object, such as {"path": "notes.txt"}"#.to_owned()),
+        Err(error) => {
+            let line = text.lines().nth(error.line().saturating_sub(1)).unwrap_or_default();
+            let read: Vec<char> = line.chars().take(characters(line, error.column())).collect();
+            let shown: String = read.iter().skip(read.len().saturating_sub(BEFORE)).collect();
+            let mark = if read.len() > BEFORE { "…" } else { "" };
+            Err(format!("the arguments are no JSON: {error}\n  {mark}{} <- here", paper::one_line(&shown)))
+        }
+    }
+}
+
+/// Characters of a line up to a column, which counts bytes.
+fn characters(line: &str, column: usize) -> usize {
+    line.char_indices().take_while(|(at, _)| *at < column).count()
+}
+
+/// A word about each argument that the tool does not know and will not look at.
+fn strangers(registry: &Registry, tool: &str, arguments: &Object) -> Vec<String> {
+    let known = registry.describe().into_iter().find(|known| known.card.name == tool);
+    let Some(properties) = known.and_then(|known| known.card.parameters["properties"].as_object().cloned()) else {
+        return Vec::new();
+    };
+    let strange = arguments.keys().filter(|name| !properties.contains_key(*name));
+    strange
+        .map(|name| {
+            let name = paper::one_line(name);
+            match alike(properties.keys().map(String::as_str), &name) {
+                Some(meant) => format!("`{tool}` has no argument `{name}`; did you mean `{meant}`?"),
+                None => format!("`{tool}` has no argument `{name}`; `hermes tools info {tool}` shows all"),
+            }
+        })
+        .collect()
+}
+
+/// The result on one line of stdout. What was put behind it for a model, such as notes of a directory, goes to stderr.
+fn print(text: &str, console: &mut Console<'_>) -> Result<(), Trouble> {
+    let mut values = serde_json::Deserializer::from_str(text).into_iter::<Value>();
+    let is_json = matches!(values.next(), Some(Ok(Value::Object(_) | Value::Array(_))));
+    let (result, behind) = if is_json { text.split_at(values.byte_offset()) } else { (text, "") };
+    let result = match (is_json, Paper::of_process().is_terminal()) {
+        (true, _) => paper::escaped(result.to_owned()),
+        (false, true) => paper::shown(result),
+        (false, false) => result.to_owned(),
+    };
+    writeln!(console.out, "{result}")?;
+    console.out.flush()?;
+    if !behind.trim().is_empty() {
+        writeln!(console.err, "{}", paper::shown(behind.trim()))?;
+    }
+    Ok(())
 }
 
 pub(super) fn unknown(registry: &Registry, name: &str) -> String {
     let known = registry.describe();
-    let alike = known.iter().map(|tool| (strsim::jaro_winkler(&tool.card.name, name), tool.card.name.as_ref()));
-    let best = alike.filter(|(score, _)| *score >= ALIKE).max_by(|one, other| one.0.total_cmp(&other.0));
-    match best {
-        Some((_, meant)) => format!("there is no tool `{name}`; did you mean `{meant}`? `hermes tools list` shows all"),
+    let name = paper::one_line(name);
+    match alike(known.iter().map(|tool| tool.card.name.as_ref()), &name) {
+        Some(meant) => format!("there is no tool `{name}`; did you mean `{meant}`? `hermes tools list` shows all"),
         None => format!("there is no tool `{name}`; `hermes tools list` shows all"),
+    }
+}
+
+/// The name that was probably meant.
+fn alike<'a>(known: impl Iterator<Item = &'a str>, name: &str) -> Option<&'a str> {
+    let scored = known.map(|known| (strsim::jaro_winkler(known, name), known));
+    let best = scored.filter(|(score, _)| *score >= ALIKE).max_by(|one, other| one.0.total_cmp(&other.0));
+    best.map(|(_, known)| known)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wrong_json_is_shown_up_to_the_place_where_it_ends() {
+        let table = [
+            (r#"{"command": "ls""#, "EOF while parsing an object at line 1 column 16\n  {\"command\": \"ls\" <- here"),
+            ("{command: 1}", "key must be a string at line 1 column 2\n  {c <- here"),
+            ("{\n \"päth\": ,}", "expected value at line 2 column 10\n  \"päth\": , <- here"),
+        ];
+        for (text, expected) in table {
+            assert_eq!(object(text), Err(format!("the arguments are no JSON: {expected}")), "{text}");
+        }
+        let long = format!("{{\"text\": \"{}\" x", "a".repeat(100));
+        assert!(object(&long).is_err_and(|told| told.ends_with(&format!("\n  …{}\" x <- here", "a".repeat(37)))));
+    }
+
+    #[test]
+    fn only_an_object_is_taken() {
+        assert_eq!(object(" \n"), Ok(Object::new()));
+        for text in ["[1]", "null", "\"{}\"", "7"] {
+            assert!(object(text).is_err_and(|told| told.contains("a JSON object")), "{text}");
+        }
     }
 }

@@ -1,7 +1,10 @@
 //! One tool, or one toolset, for a person who wants to know before they allow it.
 
+use super::USUAL_WIDTH;
+use crate::commands::paper::{self, Paper};
 use crate::commands::{Console, Exit, Trouble, table};
 use crate::hands::Hands;
+use crate::output::wrap::fill;
 use hermes_tools::registry::Described;
 use hermes_tools::tool::Availability;
 use hermes_tools::toolset::Catalogue;
@@ -32,10 +35,15 @@ fn of_tool(hands: &Hands, tool: &Described, as_json: bool, console: &mut Console
         return Ok(Exit::Done);
     }
     writeln!(console.out, "{} {}  (toolset {})", card.emoji, card.name, card.toolset)?;
-    writeln!(console.out, "  {}", card.description.replace('\n', "\n  "))?;
+    writeln!(console.out, "{}", indented(&card.description, 2))?;
     writeln!(console.out)?;
-    table::write(console.out, &parameters(&card.parameters))?;
-    writeln!(console.out)?;
+    for [name, kind, meaning] in parameters(&card.parameters) {
+        writeln!(console.out, "{}", indented(&format!("{name}  {kind}"), 2))?;
+        if !meaning.is_empty() {
+            writeln!(console.out, "{}", indented(&meaning, 6))?;
+        }
+    }
+    writeln!(console.out, "  (* has to be given)\n")?;
     match &tool.availability {
         Availability::Ready => writeln!(console.out, "  ready")?,
         Availability::Missing(reason) => writeln!(console.out, "  not available: {reason}")?,
@@ -48,9 +56,16 @@ fn of_tool(hands: &Hands, tool: &Described, as_json: bool, console: &mut Console
         writeln!(console.out, "  costs about {tokens} tokens in every request")?;
     }
     if card.name == "terminal" {
-        writeln!(console.out, "  sandbox: {}", hands.shop.sandbox_report())?;
+        writeln!(console.out, "{}", indented(&format!("sandbox: {}", hands.shop.sandbox_report()), 2))?;
     }
     Ok(Exit::Done)
+}
+
+/// Text in lines that fit, each this far from the edge.
+fn indented(text: &str, by: usize) -> String {
+    let edge = " ".repeat(by);
+    let filled = fill(&paper::shown(text), Paper::of_process().width.unwrap_or(USUAL_WIDTH).saturating_sub(by));
+    filled.lines().map(|line| format!("{edge}{line}").trim_end().to_owned()).collect::<Vec<_>>().join("\n")
 }
 
 /// Name, kind and meaning of each argument.

@@ -1,9 +1,11 @@
 //! Every toolset with its tools: used, switched off, or not there.
 
-use super::choice;
+use super::{USUAL_WIDTH, choice};
 use crate::app::App;
-use crate::commands::{Console, Exit, Trouble, paper, table};
+use crate::commands::paper::{self, Paper};
+use crate::commands::{Console, Exit, Trouble, table};
 use crate::hands::Hands;
+use crate::output::wrap::fill;
 use hermes_tools::tool::Availability;
 use hermes_tools::toolset::{self, Catalogue};
 use serde::Serialize;
@@ -57,12 +59,11 @@ pub(super) fn run(
     table::write(console.out, &lines)?;
     if !absent.is_empty() {
         let names: Vec<&str> = absent.iter().map(|row| row.toolset.as_str()).collect();
-        writeln!(console.out, "Not there yet: {}.", names.join(", "))?;
+        let width = Paper::of_process().width.unwrap_or(USUAL_WIDTH);
+        writeln!(console.out, "{}", fill(&format!("Not there yet: {}.", names.join(", ")), width))?;
     }
-    writeln!(
-        console.out,
-        "Change it with `hermes tools enable|disable TOOLSET`; look closer with `hermes tools info NAME`."
-    )?;
+    writeln!(console.out, "Change it with `hermes tools enable|disable TOOLSET`.")?;
+    writeln!(console.out, "Look closer with `hermes tools info NAME`.")?;
     Ok(Exit::Done)
 }
 

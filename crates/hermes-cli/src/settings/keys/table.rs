@@ -242,6 +242,7 @@ pub static KEYS: &[Key] = &[
     key("auxiliary.*.enabled", "", "false switches the helper off"),
     // Tools
     choice("terminal.backend", r#""local""#, &["local", "docker", "ssh", "modal", "daytona", "singularity"], "where commands run: local, docker, ssh, modal, daytona or singularity"),
+    choice("terminal.sandbox", r#""off""#, &["off", "workspace", "strict"], "what commands may touch: off, workspace or strict"),
     key("terminal.modal_mode", r#""auto""#, "how Modal is reached"),
     key("terminal.cwd", r#"".""#, "folder commands start in"),
     key("terminal.timeout", "180", "seconds a command may take"),
