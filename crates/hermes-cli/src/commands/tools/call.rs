@@ -5,6 +5,7 @@ use crate::app::App;
 use crate::commands::waiting::stop_on_signal;
 use crate::commands::{Console, Exit, Trouble};
 use crate::hands::Hands;
+use hermes_tools::desk::{Desk, Reach};
 use hermes_tools::gate::Yolo;
 use hermes_tools::registry::Registry;
 use hermes_tools::run::{self, Status, Untold};
@@ -26,7 +27,7 @@ pub(super) async fn run(app: &App, args: CallArgs, console: &mut Console<'_>) ->
         return Err(Trouble::Usage(unknown(&hands.registry, &args.tool)));
     }
     let arguments = if args.arguments == "-" { read_all(console)? } else { args.arguments };
-    let desk = hands.desk(SessionId::new("tools-call"));
+    let desk = Desk::reached(hands.shop.clone(), SessionId::new("tools-call"), Reach::OneShot);
     if let Some(cwd) = args.cwd {
         let cwd = std::path::absolute(&cwd)?;
         let cwd = cwd.canonicalize().map_err(|error| Trouble::Usage(format!("--cwd {}: {error}", cwd.display())))?;
@@ -38,6 +39,7 @@ pub(super) async fn run(app: &App, args: CallArgs, console: &mut Console<'_>) ->
         Ok(results) => results,
         Err(aborted) => aborted.results,
     };
+    desk.close().await;
     hands.close().await;
     let Some(finished) = results.into_iter().next() else { return Ok(Exit::Failed) };
     writeln!(console.out, "{}", finished.content.text())?;
