@@ -42,6 +42,15 @@ pub struct Workshop {
     pub scanner: Arc<Scanner>,
 }
 
+/// Whether a conversation hears what happens after its answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Reach {
+    #[default]
+    Lasting,
+    /// It is over with one answer.
+    OneShot,
+}
+
 /// One conversation's place: its directory, its shell, its lists.
 pub struct Desk {
     pub session: SessionId,
@@ -58,6 +67,8 @@ pub struct Desk {
     pub room: Room,
     /// What was searched for, to notice a search that goes in circles.
     pub searches: Searches,
+    /// Whether news of processes can reach the conversation later.
+    pub news: Reach,
     cwd: Mutex<PathBuf>,
 }
 
@@ -115,6 +126,10 @@ impl Workshop {
 
 impl Desk {
     pub fn new(shop: Arc<Workshop>, session: SessionId) -> Arc<Self> {
+        Self::reached(shop, session, Reach::default())
+    }
+
+    pub fn reached(shop: Arc<Workshop>, session: SessionId, news: Reach) -> Arc<Self> {
         let cwd = Mutex::new(shop.settings.terminal.start(&shop.settings.around));
         let terminal = Terminal::new(&shop.settings).with(session_variables(&session));
         Arc::new(Self {
@@ -127,6 +142,7 @@ impl Desk {
             hints: Hints::default(),
             room: Room::default(),
             searches: Searches::default(),
+            news,
             cwd,
         })
     }
@@ -138,6 +154,12 @@ impl Desk {
 
     pub fn move_to(&self, cwd: impl Into<PathBuf>) {
         *self.cwd.lock().unwrap_or_else(PoisonError::into_inner) = cwd.into();
+    }
+
+    /// Ends everything that calls of this conversation started and that still runs.
+    pub async fn close(&self) {
+        self.shop.processes.end_all_of(&self.session).await;
+        self.terminal.close().await;
     }
 
     /// A new turn: what was tried, saved or refused in the one before does not count.

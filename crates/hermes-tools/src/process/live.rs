@@ -5,9 +5,10 @@ use super::buffer::Buffer;
 use super::checkpoint::Record;
 use super::input::Input;
 use super::news::Reason;
-use super::start::{Face, Tell};
+use super::start::{Face, Password, Tell};
 use super::watch::{Sight, Watch};
 use crate::terminal::family::Family;
+use hermes_core::redact;
 use hermes_types::SessionId;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
@@ -27,6 +28,7 @@ pub(super) struct Tracked {
     pub(super) family: Family,
     pub(super) mark: String,
     pub(super) bond: Bond,
+    password: Option<Password>,
     pub(super) input: tokio::sync::Mutex<Input>,
     state: Mutex<State>,
     ended: Sender<bool>,
@@ -75,11 +77,18 @@ pub(super) struct Origin {
     pub(super) began: Duration,
 }
 
-impl Tracked {
-    pub(super) fn own(origin: Origin, family: Family, mark: String, face: Face, input: Input, tell: Tell) -> Self {
-        Self::new(origin, family, mark, face, input, tell, Bond::Own)
-    }
+/// What a process is now, beside where it came from.
+pub(super) struct Being {
+    pub(super) family: Family,
+    pub(super) mark: String,
+    pub(super) face: Face,
+    pub(super) input: Input,
+    pub(super) tell: Tell,
+    pub(super) password: Option<Password>,
+    pub(super) bond: Bond,
+}
 
+impl Tracked {
     /// The process of a record, if it still is that process.
     pub(super) fn detached(record: &Record, now: Duration, today: SystemTime) -> Option<Self> {
         let started = SystemTime::UNIX_EPOCH + Duration::try_from_secs_f64(record.started_at).ok()?;
@@ -95,10 +104,22 @@ impl Tracked {
             began: now.saturating_sub(age),
         };
         let mark = record.mark.clone();
-        Some(Self::new(origin, family, mark, Face::Pipes, Input::Closed, Tell::Nothing, Bond::Detached))
+        Some(Self::new(
+            origin,
+            Being {
+                family,
+                mark,
+                face: Face::Pipes,
+                input: Input::Closed,
+                tell: Tell::Nothing,
+                password: None,
+                bond: Bond::Detached,
+            },
+        ))
     }
 
-    fn new(origin: Origin, family: Family, mark: String, face: Face, input: Input, tell: Tell, bond: Bond) -> Self {
+    pub(super) fn new(origin: Origin, being: Being) -> Self {
+        let Being { family, mark, face, input, tell, password, bond } = being;
         let Origin { id, session, command, cwd, pid, started, began } = origin;
         let watch = match &tell {
             Tell::OnMatch(patterns) => Some(Watch::new(patterns.clone())),
@@ -115,7 +136,24 @@ impl Tracked {
         });
         let (ended, heard) = (Sender::new(false), Sender::new(0));
         let input = tokio::sync::Mutex::new(input);
-        Self { id, session, command, cwd, pid, face, started, began, family, mark, bond, input, state, ended, heard }
+        Self {
+            id,
+            session,
+            command,
+            cwd,
+            pid,
+            face,
+            started,
+            began,
+            family,
+            mark,
+            bond,
+            password,
+            input,
+            state,
+            ended,
+            heard,
+        }
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
@@ -159,7 +197,9 @@ impl Tracked {
             None => End { at: now, exit_code, reason: Reason::Exited, source: "" },
         };
         state.end = Some(end);
+        let output = state.buffer.text();
         drop(state);
+        self.tell_sudo(&output);
         self.ended.send_replace(true);
         sights
     }
@@ -172,7 +212,24 @@ impl Tracked {
         self.heard.subscribe()
     }
 
+    /// All that is kept of its output, as the model may read it.
     pub(super) fn text(&self) -> String {
-        super::redacted(&self.state().buffer.text())
+        let raw = self.state().buffer.text();
+        self.covered(&raw)
+    }
+
+    /// Without the password it was given and other secrets.
+    pub(super) fn covered(&self, text: &str) -> String {
+        let text = self.password.as_ref().map_or_else(|| text.to_owned(), |given| given.prepared.covered(text));
+        redact::terminal(&self.command, &text).into_owned()
+    }
+
+    /// A password that sudo refused is not given again.
+    fn tell_sudo(&self, output: &str) {
+        if let Some(Password { prepared, sudo }) = &self.password
+            && prepared.gives_password()
+        {
+            sudo.heard(output);
+        }
     }
 }

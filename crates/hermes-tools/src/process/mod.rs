@@ -18,15 +18,17 @@ mod watch;
 
 pub use news::{Happened, News, Reason};
 pub use registry::Processes;
-pub use start::{Face, Start, Started, Tell};
+pub use start::{Face, Password, Start, Started, Tell};
 pub use tool::ProcessTool;
+
+use hermes_core::redact;
 
 /// Characters of output that are kept of each process.
 const KEPT_OUTPUT: usize = 200_000;
 /// Characters of output that go with an end.
 const LAST_OUTPUT: usize = 2000;
 
-/// Text as the model may read it.
-fn redacted(text: &str) -> String {
-    hermes_core::redact::terminal("", text).into_owned()
+/// What was asked for, as the model may read it.
+fn shown(command: &str) -> String {
+    redact::text(command).into_owned()
 }

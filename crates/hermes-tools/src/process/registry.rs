@@ -2,13 +2,14 @@
 
 use super::checkpoint::{self, Record};
 use super::input::Input;
-use super::live::{Bond, Origin, Tracked};
+use super::live::{Being, Bond, Origin, Tracked};
 use super::news::{Happened, News};
-use super::start::{self, Born, Start, Started, Tell};
+use super::start::{self, Born, Password, Start, Started, Tell};
 use super::watch::{Breaker, Passage, Sight};
-use super::{LAST_OUTPUT, buffer, redacted};
+use super::{LAST_OUTPUT, buffer, shown};
 use crate::settings::Settings;
-use crate::terminal::family::{Family, Identity};
+use crate::terminal::Needed;
+use crate::terminal::family::{Family, Identity, tell_of};
 use futures_util::future::join_all;
 use hermes_core::clock::{Clock, RealClock};
 use hermes_types::SessionId;
@@ -32,6 +33,9 @@ const LONGEST_LISTENING: Duration = Duration::from_secs(2);
 /// What runs when the program ends gets at least so long to end by itself.
 const LAST_GRACE: Duration = Duration::from_secs(2);
 const LONGEST_GRACE: f64 = 60.0;
+/// News that nobody fetches is kept up to this many; then the oldest goes.
+const MOST_NEWS: usize = 1000;
+const ENDING: &str = "the program is ending; nothing is started any more";
 
 /// The registry. Clones are the same one.
 #[derive(Clone)]
@@ -58,7 +62,7 @@ struct Book {
     /// The oldest first.
     tracked: Vec<Arc<Tracked>>,
     /// Families of forgotten processes: somebody of them may live.
-    forgotten: Vec<Family>,
+    forgotten: Vec<(SessionId, Family)>,
     news: Vec<(SessionId, News)>,
     breaker: Breaker,
     closed: bool,
@@ -89,14 +93,15 @@ impl Processes {
 
     /// Starts what the permit allows.
     pub async fn start(&self, start: Start) -> Result<Started, String> {
-        let Start { permit, session, variables, cwd, face, tell } = start;
+        let Start { permit, session, shell, cwd, face, tell, password } = start;
         let command = permit.command().ok_or("no command was permitted; nothing was started")?;
         if !same_place(&command.cwd, &cwd) {
             let (judged, wanted) = (command.cwd.display(), cwd.display());
             return Err(format!("the command was judged in {judged} and does not run in {wanted}"));
         }
         self.inner.make_room()?;
-        let born = start::spawn(&command.text, &cwd, face, variables)?;
+        let prepared = password.as_ref().map(|password| &password.prepared);
+        let born = start::spawn(command, shell, face, prepared).await?;
         let pid = born.child.id().ok_or("the process ended before it could be tracked; try again")?;
         let id = format!("proc_{}", hex::encode(rand::random::<[u8; 6]>()));
         let origin = Origin {
@@ -108,7 +113,7 @@ impl Processes {
             started: self.inner.clock.now(),
             began: self.inner.clock.elapsed(),
         };
-        self.inner.take_in(origin, born, tell);
+        self.inner.take_in(origin, born, tell, password)?;
         self.inner.write_down().await;
         Ok(Started { id, pid })
     }
@@ -149,18 +154,38 @@ impl Processes {
         };
         let own: Vec<Arc<Tracked>> = tracked.into_iter().filter(|tracked| tracked.bond == Bond::Own).collect();
         own.iter().for_each(|tracked| tracked.state().killed_by = Some("program.end"));
-        let families = own.iter().map(|tracked| tracked.family.clone()).chain(forgotten).collect::<Vec<_>>();
-        let grace = self.inner.grace.max(LAST_GRACE);
-        let left = join_all(families.iter().map(|family| family.end(grace))).await;
-        for survivor in left.into_iter().flatten() {
-            tracing::warn!(pid = survivor.pid, "a background process could not be ended");
-        }
+        self.inner.end_families(&own, forgotten).await;
         let mut tasks = std::mem::take(&mut *self.inner.tasks.lock().unwrap_or_else(PoisonError::into_inner));
         let all_done = async { while tasks.join_next().await.is_some() {} };
         if tokio::time::timeout(LONGEST_LISTENING, all_done).await.is_err() {
             tasks.shutdown().await;
         }
         self.inner.write_down().await;
+    }
+
+    /// Ends everything this conversation started, with all descendants.
+    pub async fn end_all_of(&self, session: &SessionId) {
+        let (own, forgotten) = {
+            let mut book = self.inner.book();
+            let (mine, others) =
+                std::mem::take(&mut book.forgotten).into_iter().partition(|(whose, _)| whose == session);
+            book.forgotten = others;
+            let own = book.tracked.iter().filter(|tracked| tracked.bond == Bond::Own && tracked.session == *session);
+            (own.cloned().collect::<Vec<_>>(), mine)
+        };
+        if own.is_empty() && forgotten.is_empty() {
+            return;
+        }
+        own.iter().for_each(|tracked| tracked.state().killed_by = Some("conversation.end"));
+        self.inner.end_families(&own, forgotten).await;
+        let all_noticed = join_all(own.iter().map(|tracked| async {
+            let mut ended = tracked.ended();
+            // Its sender is `tracked`.
+            let _noticed = ended.wait_for(|ended| *ended).await;
+        }));
+        if tokio::time::timeout(LONGEST_LISTENING, all_noticed).await.is_err() {
+            tracing::warn!(%session, "a background process has ended and was not noticed in time");
+        }
     }
 
     pub(super) fn now(&self) -> Duration {
@@ -216,7 +241,7 @@ impl Inner {
         let now = self.clock.elapsed();
         let mut book = self.book();
         if book.closed {
-            return Err("the program is ending; nothing is started any more".to_owned());
+            return Err(ENDING.to_owned());
         }
         let old =
             |tracked: &Arc<Tracked>| tracked.end(now).is_some_and(|end| now.saturating_sub(end.at) >= FINISHED_KEPT);
@@ -231,21 +256,46 @@ impl Inner {
             gone.push(book.tracked.remove(place));
         }
         let own = gone.iter().filter(|tracked| tracked.bond == Bond::Own);
-        book.forgotten.extend(own.map(|tracked| tracked.family.clone()));
+        book.forgotten.extend(own.map(|tracked| (tracked.session.clone(), tracked.family.clone())));
         Ok(())
     }
 
-    fn take_in(self: &Arc<Self>, origin: Origin, born: Born, tell: Tell) {
-        let Born { child, family, mark, input, outputs, face } = born;
-        let tracked = Arc::new(Tracked::own(origin, family, mark, face, input, tell));
-        self.book().tracked.push(tracked.clone());
+    async fn end_families(&self, own: &[Arc<Tracked>], forgotten: Vec<(SessionId, Family)>) {
+        let forgotten = forgotten.into_iter().map(|(_, family)| family);
+        let families = own.iter().map(|tracked| tracked.family.clone()).chain(forgotten).collect::<Vec<_>>();
+        let grace = self.grace.max(LAST_GRACE);
+        for survivors in join_all(families.iter().map(|family| family.end(grace))).await {
+            tell_of(&survivors);
+        }
+    }
+
+    /// From here on the registry looks after the process. One that comes too late is ended.
+    fn take_in(
+        self: &Arc<Self>,
+        origin: Origin,
+        born: Born,
+        tell: Tell,
+        password: Option<Password>,
+    ) -> Result<(), String> {
+        let Born { child, mut leash, mark, input, outputs, face, needed } = born;
+        let being = Being { family: leash.family.clone(), mark, face, input, tell, password, bond: Bond::Own };
+        let tracked = Arc::new(Tracked::new(origin, being));
+        {
+            let mut book = self.book();
+            if book.closed {
+                return Err(ENDING.to_owned());
+            }
+            book.tracked.push(tracked.clone());
+        }
+        leash.let_go();
         let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
         while tasks.try_join_next().is_some() {}
         let (open, closed) = mpsc::channel(1);
         for output in outputs {
             tasks.spawn(listen(Arc::downgrade(self), tracked.clone(), output, open.clone()));
         }
-        tasks.spawn(attend(Arc::downgrade(self), tracked, child, closed));
+        tasks.spawn(attend(Arc::downgrade(self), tracked, child, closed, needed));
+        Ok(())
     }
 
     /// Tells the conversation what was seen.
@@ -260,7 +310,8 @@ impl Inner {
                         Passage::Held => continue,
                         Passage::Closing => Happened::MatchesPaused,
                         Passage::Through => {
-                            Happened::Matched { pattern, line: redacted(&buffer::tail(&line, LAST_OUTPUT)), dropped }
+                            let line = tracked.covered(&line);
+                            Happened::Matched { pattern, line: buffer::tail(&line, LAST_OUTPUT), dropped }
                         }
                     }
                 }
@@ -270,8 +321,14 @@ impl Inner {
     }
 
     fn publish(&self, tracked: &Tracked, what: Happened) {
-        let news = News { process: tracked.id.clone(), command: redacted(&tracked.command), what };
-        self.book().news.push((tracked.session.clone(), news));
+        let news = News { process: tracked.id.clone(), command: shown(&tracked.command), what };
+        let mut book = self.book();
+        if book.news.len() >= MOST_NEWS {
+            let (session, lost) = book.news.remove(0);
+            tracing::warn!(%session, process = lost.process, "news of a process was never fetched and is dropped");
+        }
+        book.news.push((tracked.session.clone(), news));
+        drop(book);
         self.changes.send_modify(|count| *count += 1);
     }
 
@@ -315,10 +372,9 @@ impl Drop for Inner {
             return;
         }
         let own = book.tracked.iter().filter(|tracked| tracked.bond == Bond::Own);
-        for family in own.map(|tracked| &tracked.family).chain(&book.forgotten) {
-            for survivor in family.kill() {
-                tracing::warn!(pid = survivor.pid, "a background process could not be ended");
-            }
+        let forgotten = book.forgotten.iter().map(|(_, family)| family);
+        for family in own.map(|tracked| &tracked.family).chain(forgotten) {
+            tell_of(&family.kill());
         }
     }
 }
@@ -341,8 +397,15 @@ async fn listen(
 }
 
 /// Waits for the end of a process, listens to its last words, and tells.
-async fn attend(inner: Weak<Inner>, tracked: Arc<Tracked>, mut child: Child, mut closed: mpsc::Receiver<()>) {
+async fn attend(
+    inner: Weak<Inner>,
+    tracked: Arc<Tracked>,
+    mut child: Child,
+    mut closed: mpsc::Receiver<()>,
+    needed: Needed,
+) {
     let status = child.wait().await;
+    drop(needed);
     let exit_code = status.ok().and_then(|status| status.code().or_else(|| status.signal().map(|signal| -signal)));
     let mut heard = tracked.heard();
     let last_words = async {

@@ -4,7 +4,7 @@ use super::input::{as_lines, judged};
 use super::live::{Bond, End, Tracked};
 use super::news::Reason;
 use super::start::{Face, Tell};
-use super::{LAST_OUTPUT, Processes, buffer, redacted};
+use super::{LAST_OUTPUT, Processes, buffer, shown};
 use crate::desk::Cx;
 use crate::effects::{Company, Effects};
 use crate::gate::{Approval, Permit, Place};
@@ -213,7 +213,7 @@ impl Line {
         let state = tracked.state();
         Self {
             session_id: tracked.id.clone(),
-            command: redacted(&tracked.command).chars().take(SHOWN_COMMAND).collect(),
+            command: shown(&tracked.command).chars().take(SHOWN_COMMAND).collect(),
             cwd: tracked.cwd.clone(),
             pid: tracked.pid,
             started_at: started.unwrap_or_default(),
@@ -255,7 +255,7 @@ impl Poll {
         let lonely = "An earlier run of the program started it: its output is not known and it cannot be written to.";
         Self {
             session_id: tracked.id.clone(),
-            command: redacted(&tracked.command),
+            command: shown(&tracked.command),
             status: Status::of(end),
             pid: tracked.pid,
             uptime_seconds: uptime(tracked, end, now),
@@ -302,7 +302,7 @@ fn log(args: &Args, tracked: &Tracked, processes: &Processes) -> Result<Output, 
     }
     Output::json(&Log {
         session_id: tracked.id.clone(),
-        command: redacted(&tracked.command),
+        command: shown(&tracked.command),
         status: Status::of(end),
         output: lines.join("\n"),
         total_lines: total,
@@ -345,7 +345,7 @@ async fn wait(args: &Args, tracked: &Arc<Tracked>, processes: &Processes, cx: &C
         () = cx.stop.wait() => "interrupted",
         () = cx.desk.shop.clock.alarm(limit) => "timeout",
     };
-    let shown = if status == "exited" { LAST_OUTPUT } else { PREVIEW };
+    let most = if status == "exited" { LAST_OUTPUT } else { PREVIEW };
     let end = tracked.end(processes.now()).filter(|_| status == "exited");
     if end.is_some() {
         processes.knows(tracked);
@@ -355,9 +355,9 @@ async fn wait(args: &Args, tracked: &Arc<Tracked>, processes: &Processes, cx: &C
         .or_else(|| (status == "timeout").then(|| format!("It still runs after {} s.", limit.as_secs())));
     Output::json(&Waited {
         status,
-        command: redacted(&tracked.command),
+        command: shown(&tracked.command),
         exit_code: end.and_then(|end| end.exit_code),
-        output: buffer::tail(&tracked.text(), shown),
+        output: buffer::tail(&tracked.text(), most),
         timeout_note,
     })
 }

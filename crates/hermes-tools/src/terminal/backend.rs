@@ -5,11 +5,13 @@
 //! options. Stdout and stderr are one text. A command that takes too long or is interrupted is ended with everything it
 //! started, and what it said until then is kept.
 
+use super::surroundings::sudo::Prepared;
 use crate::gate::Permit;
 use crate::process::Face;
 use futures_util::future::BoxFuture;
 use hermes_core::stop::Stop;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A place where commands run.
@@ -30,6 +32,8 @@ pub struct Request {
     pub capture: Capture,
     /// Under a terminal a command has no other input than that terminal.
     pub face: Face,
+    /// The command as sudo needs it, with what it reads first. It counts only for the command it was made of.
+    pub sudo: Option<Arc<Prepared>>,
     pub stop: Stop,
 }
 

@@ -24,6 +24,8 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(40);
 const INSISTENCE: Duration = Duration::from_secs(3);
 /// As many times the family is stopped and counted again before it is killed: a stopped process does not fork.
 const MOST_FREEZES: usize = 64;
+/// No process has this number, and no group.
+const NOBODY: u32 = u32::MAX;
 
 /// The processes of one command. Clones are the same family.
 #[derive(Debug, Clone)]
@@ -39,8 +41,56 @@ struct Inner {
     /// Nobody older can belong to the family.
     since: u64,
     mark: String,
+    origin: Origin,
     /// Whoever was seen, so that those they leave behind are recognised.
     seen: Mutex<BTreeSet<Identity>>,
+}
+
+/// Who started a family.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    Ours,
+    /// A run of this program that is over, perhaps in a terminal where the person works on.
+    Earlier,
+}
+
+/// Ends a family when it is dropped, unless somebody let go before: for calls that are given up in the middle.
+#[derive(Debug)]
+pub struct Leash {
+    pub family: Family,
+    grip: Grip,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Grip {
+    Tight,
+    Loose,
+}
+
+impl Leash {
+    pub fn new(family: Family) -> Self {
+        Self { family, grip: Grip::Tight }
+    }
+
+    /// From here on somebody else looks after the family, or nobody has to.
+    pub fn let_go(&mut self) {
+        self.grip = Grip::Loose;
+    }
+}
+
+impl Drop for Leash {
+    fn drop(&mut self) {
+        if self.grip == Grip::Tight {
+            tell_of(&self.family.kill());
+        }
+    }
+}
+
+/// Writes down who could not be ended.
+pub(crate) fn tell_of(survivors: &[Identity]) {
+    for survivor in survivors {
+        tracing::warn!(pid = survivor.pid, "a process of a command could not be ended");
+    }
 }
 
 /// Who is a member, by one look at the table.
@@ -70,17 +120,34 @@ impl Family {
 
     /// The family of a leader that was just started in a group or session of its own, with `mark` in its environment.
     pub fn of(leader_pid: u32, mark: impl Into<String>) -> Self {
+        Self::led(leader_pid, mark.into(), Origin::Ours)
+    }
+
+    fn led(leader_pid: u32, mark: String, origin: Origin) -> Self {
         let leader = Identity::of(leader_pid);
         let this_program = || Identity::of(std::process::id()).map(|own| own.born);
         let since = leader.map(|leader| leader.born).or_else(this_program).unwrap_or_default();
         let seen = Mutex::new(leader.into_iter().collect());
         let leader_born = leader.map(|leader| leader.born);
-        Self { inner: Arc::new(Inner { leader: leader_pid, leader_born, since, mark: mark.into(), seen }) }
+        Self { inner: Arc::new(Inner { leader: leader_pid, leader_born, since, mark, origin, seen }) }
+    }
+
+    /// Whoever carries this mark, whoever led them: for those that were left behind by families that are over.
+    pub fn marked(mark: impl Into<String>, origin: Origin) -> Self {
+        let inner =
+            Inner { leader: NOBODY, leader_born: None, since: 0, mark: mark.into(), origin, seen: Mutex::default() };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// Whether somebody is in the leader's group: cheap, and blind for those who left it.
+    pub(crate) fn has_group(&self) -> bool {
+        pid_of(self.inner.leader).is_some_and(|group| rustix::process::test_kill_process_group(group).is_ok())
     }
 
     /// The family of a leader that an earlier run of this program started. Nothing when that process is gone.
     pub fn found(leader: Identity, mark: impl Into<String>) -> Option<Self> {
-        leader.lives().then(|| Self::of(leader.pid, mark)).filter(|family| family.leader() == Some(leader))
+        let family = leader.lives().then(|| Self::led(leader.pid, mark.into(), Origin::Earlier));
+        family.filter(|family| family.leader() == Some(leader))
     }
 
     pub fn leader(&self) -> Option<Identity> {
@@ -253,16 +320,21 @@ impl Circle<'_> {
                 if belongs {
                     found.insert(row.who);
                     pids.insert(row.who.pid);
-                    // A session other than this program's was opened by a member: nobody can enter one from outside.
-                    if row.session != self.own_session && row.session != 0 {
-                        sessions.insert(row.session);
-                    }
+                    sessions.extend(Some(row.session).filter(|session| self.was_opened_by_us(*session, &pids)));
                 }
             }
             if found.len() == before {
                 return found;
             }
         }
+    }
+
+    /// Nobody can enter a session from outside, so one other than this program's was opened by a member. The session of
+    /// an earlier run is not known: there a member must have given it its number.
+    fn was_opened_by_us(&self, session: u32, pids: &BTreeSet<u32>) -> bool {
+        let by_member = || pids.contains(&session) || self.seen.iter().any(|member| member.pid == session);
+        let is_ours = self.inner.origin == Origin::Ours || by_member();
+        session != self.own_session && session != 0 && is_ours
     }
 
     fn is_root(&self, row: &Row, rows: &[Row]) -> bool {

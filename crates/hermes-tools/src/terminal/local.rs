@@ -5,34 +5,32 @@
 //! with an empty environment and takes everything from the state: what was unset stays unset.
 
 use super::TerminalSettings;
-use super::backend::{Backend, Ended, Executed, Memory, Request, Stdin, Unable};
-use super::family::Family;
+use super::backend::{Backend, Capture, Ended, Executed, Memory, Request, Stdin, Unable};
+use super::family::{Family, Origin, tell_of};
+use super::first;
+use super::launch::{Launch, Launched};
+use super::private::Private;
 use super::pty;
-use super::sandbox::{Sandbox, SandboxMode};
-use super::script::{Report, Script};
-use super::settings::expanded;
+use super::sandbox::Sandbox;
+use super::script::{Report, Script, departing};
 use super::state::{StateFile, Testament, collect};
-use super::surroundings::variables;
-use super::watch::{GRACE, Left, Watched, watched, watched_under_pty};
+use super::surroundings::{background_variables, variables};
+use super::watch::{GRACE, Watched, watched, watched_under_pty};
 use crate::gate::{Permit, Remembered};
 use crate::process::Face;
 use crate::settings::{Settings, Surroundings};
-use crate::terminal::backend::Capture;
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, join_all};
 use hermes_core::stop::Stop;
 use rustix::fs::{Access, access};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
 use std::io;
-use std::os::unix::fs::PermissionsExt;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use tempfile::TempDir;
 use tokio::sync::OnceCell;
 
 /// The login shell that is asked once for its environment.
@@ -64,20 +62,49 @@ pub struct Local {
     /// What the login shell set up, as bash wrote it.
     first: Mutex<String>,
     remembered: Mutex<Arc<Remembered>>,
-    /// Commands that left somebody behind.
+    /// Carried by everybody a command of this conversation starts.
+    mark: String,
+    /// Commands whose group outlived them.
     left: Mutex<Vec<Family>>,
     calls: AtomicU64,
 }
 
 /// What the first use found out.
 struct Opened {
-    dir: TempDir,
+    dir: Private,
     bash: PathBuf,
     /// Makes a session of its own, so that nothing asks for a password on the person's terminal behind our back. Only
     /// where there is such a terminal.
     setsid: Option<PathBuf>,
     login: Login,
     variables: BTreeMap<String, String>,
+    /// The marks of families this program is part of.
+    outer: Option<String>,
+}
+
+/// The shell of a conversation as it is at one moment, for processes that go on by themselves.
+pub struct Shell {
+    pub(crate) sandbox: Sandbox,
+    pub(crate) setsid: Option<PathBuf>,
+    bash: PathBuf,
+    login: Login,
+    variables: BTreeMap<String, String>,
+    state: Option<Arc<StateFile>>,
+    script: PathBuf,
+}
+
+/// Files that a shell may still have to read.
+pub(crate) type Needed = (Option<Arc<StateFile>>, StateFile);
+
+impl Shell {
+    /// What runs the text of a permit in a directory. The files have to stay until it has read them.
+    pub(crate) fn launch(self, text: &str, cwd: &Path) -> io::Result<(Launch, Needed)> {
+        let script = departing(text, cwd, self.state.as_ref().map(|state| state.path()));
+        let argument = carried(script, &self.script)?;
+        let launch =
+            Launch { program: self.bash, arguments: arguments(self.login, argument), variables: self.variables };
+        Ok((launch, (self.state, StateFile::new(self.script))))
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -120,6 +147,7 @@ impl Local {
             state: Mutex::default(),
             first: Mutex::default(),
             remembered: Mutex::default(),
+            mark: Family::new_mark(),
             left: Mutex::default(),
             calls: AtomicU64::new(0),
         }
@@ -139,11 +167,10 @@ impl Local {
             return Err(Unable::Disabled("bash cannot read a command with a NUL character in it".to_owned()));
         }
         let opened = self.opened.get_or_try_init(|| self.open()).await?;
-        if request.face == Face::Pty && self.sandbox.mode() != SandboxMode::Off {
-            return Err(Unable::Disabled("terminal.sandbox keeps no command inside that has a terminal".to_owned()));
-        }
         let timeout = request.timeout;
-        let start = Start { text: &command.text, cwd: &command.cwd, login: opened.login, began: self.state() };
+        let sudo = request.sudo.clone();
+        let text = sudo.as_ref().map_or(command.text.as_str(), |sudo| sudo.instead_of(&command.text));
+        let start = Start { text, cwd: &command.cwd, login: opened.login, began: self.state() };
         let (watched, testament) = self.bash(opened, start, request).await?;
         let (output, exit_code) = match watched.ended {
             Ended::Exited => (watched.output, watched.exit_code),
@@ -181,9 +208,10 @@ impl Local {
         let face = request.face;
         let watched = match face {
             Face::Pipes => self.through_pipes(opened, &start, argument, given, request).await,
-            Face::Pty => opened.under_pty(start.login, argument, given, request).await,
+            Face::Pty => self.under_pty(opened, start.login, argument, given, request).await,
         };
-        let Watched { output, exit_code, ended, .. } = watched.map_err(|error| unable(&error))?;
+        let (Watched { output, exit_code, ended }, family) = watched.map_err(|error| unable(&error))?;
+        self.remember(family);
         let (output, told) = output.finish(marker);
         let output = if face == Face::Pty { output.replace("\r\n", "\n") } else { output };
         let testament = match self.reporting {
@@ -203,27 +231,67 @@ impl Local {
         opened: &Opened,
         start: &Start<'_>,
         script: OsString,
-        mut given: BTreeMap<String, String>,
+        given: BTreeMap<String, String>,
+        mut request: Request,
+    ) -> io::Result<(Watched, Family)> {
+        if let Some(sudo) = request.sudo.take().filter(|sudo| sudo.gives_password()) {
+            let rest = match request.stdin {
+                Stdin::Empty => Vec::new(),
+                Stdin::Text(text) => text,
+            };
+            request.stdin = Stdin::Text([sudo.input(), rest].concat());
+        }
+        let stdin = if request.stdin == Stdin::Empty { Stdio::null() } else { Stdio::piped() };
+        let launch =
+            Launch { program: opened.bash.clone(), arguments: arguments(start.login, script), variables: given };
+        let streams = [stdin, Stdio::piped(), Stdio::null()];
+        let launched: Launched = launch.piped(&self.sandbox, opened.setsid.as_deref(), streams).await?;
+        Ok(watched(launched, request).await)
+    }
+
+    async fn under_pty(
+        &self,
+        opened: &Opened,
+        login: Login,
+        script: OsString,
+        given: BTreeMap<String, String>,
         request: Request,
-    ) -> io::Result<Watched> {
-        let prefix = self.sandbox.prefix().await?;
-        let words = opened.setsid.iter().map(|setsid| setsid.as_os_str());
-        let mut words = words.chain(prefix.iter().map(OsString::as_os_str)).chain([opened.bash.as_os_str()]);
-        let mut command = Command::new(words.next().unwrap_or(opened.bash.as_os_str()));
-        command.args(words).args(arguments(start.login, script));
-        if opened.setsid.is_none() {
-            command.process_group(0);
+    ) -> io::Result<(Watched, Family)> {
+        let launch = Launch { program: opened.bash.clone(), arguments: arguments(login, script), variables: given };
+        let (sandbox, limit) = (&self.sandbox, request.timeout);
+        let run = pty::Run { launch, sandbox, limit, grace: GRACE, stop: &request.stop };
+        watched_under_pty(run, request.capture).await
+    }
+
+    /// Keeps an eye on a family that is not over with its command.
+    fn remember(&self, family: Family) {
+        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        left.retain(Family::has_group);
+        left.extend(Some(family).filter(Family::has_group));
+    }
+
+    /// The shell as the last command left it.
+    pub(super) async fn shell(&self) -> Result<Shell, Unable> {
+        let opened = self.opened.get_or_try_init(|| self.open()).await?;
+        let state = self.state().filter(|state| state.path().exists());
+        let mut variables = opened.given(state.is_some());
+        // It outlives this conversation's commands: only its own mark counts.
+        match opened.outer.clone() {
+            Some(outer) => variables.insert(Family::VARIABLE.to_owned(), outer),
+            None => variables.remove(Family::VARIABLE),
+        };
+        for (name, value) in background_variables() {
+            variables.entry(name).or_insert(value);
         }
-        let mark = Family::mark(&mut given);
-        command.env_clear().envs(given).current_dir("/").stdout(Stdio::piped()).stderr(Stdio::null());
-        command.stdin(if request.stdin == Stdin::Empty { Stdio::null() } else { Stdio::piped() });
-        let child = self.sandbox.launch(command, start.cwd).await?;
-        let family = Family::of(child.id().unwrap_or_default(), mark);
-        let watched = watched(child, &family, request).await;
-        if watched.left == Left::Somebody && watched.ended == Ended::Exited {
-            self.left.lock().unwrap_or_else(PoisonError::into_inner).push(family);
-        }
-        Ok(watched)
+        Ok(Shell {
+            sandbox: self.sandbox.clone(),
+            setsid: opened.setsid.clone(),
+            bash: opened.bash.clone(),
+            login: opened.login,
+            variables,
+            state,
+            script: self.files(opened).script,
+        })
     }
 
     /// Finds bash, makes the private directory and asks a login shell for its environment.
@@ -233,16 +301,19 @@ impl Local {
         let bash = find("bash", &variables).ok_or_else(|| {
             Unable::Disabled("bash was not found in PATH; commands need it. Install bash and try again".to_owned())
         })?;
-        let private = fs::Permissions::from_mode(0o700);
-        let dir = tempfile::Builder::new().prefix("hermes-shell-").permissions(private).tempdir_in(&self.around.temp);
-        let dir = dir.map_err(|error| {
+        let (temp, mark) = (self.around.temp.clone(), self.mark.clone());
+        let dir = tokio::task::spawn_blocking(move || Private::make(&temp, &mark)).await.map_err(io::Error::other);
+        let dir = dir.flatten().map_err(|error| {
             let temp = self.around.temp.display();
             Unable::Disabled(format!("the shell needs a private directory in {temp}: {error}. Free it or set TMPDIR"))
         })?;
+        let outer = variables.get(Family::VARIABLE).cloned();
+        let marks = outer.iter().chain([&self.mark]).map(String::as_str).collect::<Vec<_>>().join(":");
+        variables.insert(Family::VARIABLE.to_owned(), marks);
         let watched = fs::File::open("/dev/tty").is_ok();
         let setsid = if watched { find("setsid", &variables) } else { None };
-        let mut opened = Opened { dir, bash, setsid, login: Login::No, variables };
-        let first = first_steps(&self.settings, &self.around);
+        let mut opened = Opened { dir, bash, setsid, login: Login::No, variables, outer };
+        let first = first::steps(&self.settings, &self.around);
         if self.first(&opened, &first, Login::Always).await {
             return Ok(opened);
         }
@@ -260,6 +331,7 @@ impl Local {
             stdin: Stdin::Empty,
             capture: Capture::Within(2_000),
             face: Face::Pipes,
+            sudo: None,
             stop: Stop::new(),
         };
         let start = Start { text, cwd: Path::new("/"), login, began: None };
@@ -319,9 +391,27 @@ impl Local {
 
     /// Ends everything that commands left running.
     pub async fn close(&self) {
-        let left = std::mem::take(&mut *self.left.lock().unwrap_or_else(PoisonError::into_inner));
-        for family in left {
-            family.end(Duration::from_secs_f64(self.settings.daemon_term_grace_seconds.clamp(0.0, 60.0))).await;
+        let grace = Duration::from_secs_f64(self.settings.daemon_term_grace_seconds.clamp(0.0, 60.0));
+        let families = self.everybody();
+        for survivors in join_all(families.iter().map(|family| family.end(grace))).await {
+            tell_of(&survivors);
+        }
+    }
+
+    /// Who may still be there: groups that outlived their command, and whoever left them with the mark.
+    fn everybody(&self) -> Vec<Family> {
+        let mut left = std::mem::take(&mut *self.left.lock().unwrap_or_else(PoisonError::into_inner));
+        if self.opened.initialized() {
+            left.push(Family::marked(self.mark.as_str(), Origin::Ours));
+        }
+        left
+    }
+}
+
+impl Drop for Local {
+    fn drop(&mut self) {
+        for family in self.everybody() {
+            tell_of(&family.kill());
         }
     }
 }
@@ -341,25 +431,6 @@ impl Opened {
         let wanted = |name: &str| !has_state || foreign(name) || name == Family::VARIABLE;
         let given = self.variables.iter().filter(|(name, _)| wanted(name));
         given.map(|(name, value)| (name.clone(), value.clone())).collect()
-    }
-
-    async fn under_pty(
-        &self,
-        login: Login,
-        script: OsString,
-        given: BTreeMap<String, String>,
-        request: Request,
-    ) -> io::Result<Watched> {
-        let run = pty::Run {
-            program: self.bash.clone().into(),
-            arguments: arguments(login, script),
-            variables: given,
-            cwd: PathBuf::from("/"),
-            limit: request.timeout,
-            grace: GRACE,
-            stop: &request.stop,
-        };
-        watched_under_pty(run, request.capture).await
     }
 }
 
@@ -384,45 +455,6 @@ impl Backend for Local {
         }
     }
 }
-
-/// What the login shell does beyond its own start: the person's files, and a path that loses nothing it had.
-fn first_steps(settings: &TerminalSettings, around: &Surroundings) -> String {
-    let files: Vec<PathBuf> = if !settings.shell_init_files.is_empty() {
-        settings.shell_init_files.iter().map(|file| around.home.join(expanded(file, around))).collect()
-    } else if settings.auto_source_bashrc {
-        // The login shell has read the first of these that is there.
-        let profiles = [".bash_profile", ".bash_login", ".profile"].map(|name| around.home.join(name));
-        let read = profiles.iter().find(|file| file.exists()).cloned();
-        let wanted = [".profile", ".bash_profile", ".bashrc"].map(|name| around.home.join(name));
-        wanted.into_iter().filter(|file| Some(file) != read.as_ref()).collect()
-    } else {
-        Vec::new()
-    };
-    // First of all: a file that calls `exit` ends the steps, and aliases are of use even then.
-    let mut text = "shopt -s expand_aliases\n".to_owned();
-    for file in files {
-        let word = super::script::quoted(file.as_os_str().as_encoded_bytes());
-        let word = String::from_utf8_lossy(&word);
-        text.push_str(&format!("[[ -r {word} ]] && source {word}\n"));
-    }
-    let path = around.variables.get("PATH").map(String::as_str).unwrap_or_default();
-    let path = super::script::quoted(path.as_bytes());
-    text.push_str(&FIRST_STEPS.replace("GIVEN", &String::from_utf8_lossy(&path)));
-    text
-}
-
-/// Helpers of completions are many and of no use to commands. Entries of the path that a profile forgot come first: the
-/// person put them there for the shell they started us from.
-const FIRST_STEPS: &str = "set +eu
-__hermes_missing=
-IFS=: read -r -d '' -a __hermes_given <<<GIVEN:
-for __hermes_entry in \"${__hermes_given[@]}\"; do
-  __hermes_entry=${__hermes_entry%$'\\n'}
-  case :$PATH:$__hermes_missing in *:\"$__hermes_entry\":*) ;; *) __hermes_missing+=$__hermes_entry: ;; esac
-done
-export PATH=$__hermes_missing$PATH
-unset -f -- $(compgen -A function -X '!_[!_]*')
-";
 
 /// The script itself, or a word that reads it from a file when it is too long for an argument.
 fn carried(script: OsString, file: &Path) -> io::Result<OsString> {

@@ -7,9 +7,12 @@ mod backend;
 mod background;
 mod capture;
 pub mod family;
+mod first;
 mod guidance;
+pub(crate) mod launch;
 mod local;
 mod meaning;
+mod private;
 pub(crate) mod pty;
 pub mod sandbox;
 mod script;
@@ -20,7 +23,8 @@ mod tool;
 mod watch;
 
 pub use backend::{Backend, Capture, Ended, Executed, Memory, Request, Stdin, Unable};
-pub use local::{Local, Reporting};
+pub(crate) use local::Needed;
+pub use local::{Local, Reporting, Shell};
 pub use settings::TerminalSettings;
 pub(crate) use tool::TerminalTool;
 
@@ -28,16 +32,20 @@ use crate::gate::Remembered;
 use crate::settings::Settings;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use surroundings::sudo::Sudo;
 
 /// The shell of one conversation.
 pub struct Terminal {
     local: Local,
     backend: String,
+    sudo: Arc<Sudo>,
 }
 
 impl Terminal {
     pub fn new(settings: &Settings) -> Self {
-        Self { local: Local::new(settings), backend: settings.terminal.backend.clone() }
+        let seen = surroundings::variables(&settings.around, &settings.terminal);
+        let sudo = Arc::new(Sudo::new(&settings.around, seen, settings.terminal.sandbox));
+        Self { local: Local::new(settings), backend: settings.terminal.backend.clone(), sudo }
     }
 
     /// With variables that belong to this conversation alone.
@@ -50,6 +58,10 @@ impl Terminal {
     /// Where commands of this conversation run. A backend that is not there is no reason to run them elsewhere: who
     /// chose a container did so for its walls.
     pub fn backend(&self) -> Result<&dyn Backend, Unable> {
+        self.here().map(|local| local as &dyn Backend)
+    }
+
+    fn here(&self) -> Result<&Local, Unable> {
         match self.backend.as_str() {
             "local" => Ok(&self.local),
             other => Err(Unable::Disabled(format!(
@@ -61,6 +73,16 @@ impl Terminal {
     /// What commands left in the shell of this conversation.
     pub fn remembered(&self) -> Arc<Remembered> {
         self.local.remembered()
+    }
+
+    /// The shell as the last command left it, for a process in the background.
+    pub async fn shell(&self) -> Result<Shell, Unable> {
+        self.here()?.shell().await
+    }
+
+    /// What this conversation knows about sudo.
+    pub fn sudo(&self) -> &Arc<Sudo> {
+        &self.sudo
     }
 
     /// Ends everything that commands of this conversation left running.

@@ -3,19 +3,16 @@
 //! The command gets a session of its own, so that `/dev/tty` is this terminal and not the person's. When its time is up
 //! or somebody stops it, its whole family ends; the same happens when the future is dropped.
 
-use super::family::Family;
+use super::family::{Family, tell_of};
+use super::launch::{Launch, Launched};
+use super::sandbox::Sandbox;
 use hermes_core::stop::Stop;
-use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
-use std::path::PathBuf;
 use std::time::Duration;
 use tokio::io::AsyncReadExt;
 use tokio::time::Instant;
 
-const ROWS: u16 = 30;
-const COLUMNS: u16 = 120;
 /// Output that comes this long after the end of the command is somebody else's.
 const SILENCE: Duration = Duration::from_millis(300);
 /// Nor is it listened to for longer than this.
@@ -23,11 +20,8 @@ const LONGEST_LISTENING: Duration = Duration::from_secs(2);
 
 /// What runs, and how long.
 pub(crate) struct Run<'a> {
-    pub(crate) program: OsString,
-    pub(crate) arguments: Vec<OsString>,
-    /// The whole environment. The mark of the family is added.
-    pub(crate) variables: BTreeMap<String, String>,
-    pub(crate) cwd: PathBuf,
+    pub(crate) launch: Launch,
+    pub(crate) sandbox: &'a Sandbox,
     pub(crate) limit: Duration,
     /// Between asking and forcing it to end.
     pub(crate) grace: Duration,
@@ -43,30 +37,10 @@ pub(crate) enum Ended {
     Stopped,
 }
 
-/// Ends the family when the run is given up in the middle.
-struct Guard(Option<Family>);
-
-impl Drop for Guard {
-    fn drop(&mut self) {
-        if let Some(family) = self.0.take() {
-            for survivor in family.kill() {
-                tracing::warn!(pid = survivor.pid, "a process of a command could not be ended");
-            }
-        }
-    }
-}
-
-/// Runs the command and hands every portion of its output, as the terminal saw it, to `capture`.
-pub(crate) async fn run(run: Run<'_>, mut capture: impl FnMut(&[u8]) + Send) -> io::Result<Ended> {
-    let Run { program, arguments, mut variables, cwd, limit, grace, stop } = run;
-    let (mut pty, pts) = pty_process::open().map_err(io::Error::other)?;
-    pty.resize(pty_process::Size::new(ROWS, COLUMNS)).map_err(io::Error::other)?;
-    let mark = Family::mark(&mut variables);
-    variables.entry("TERM".to_owned()).or_insert_with(|| "xterm-256color".to_owned());
-    let command = pty_process::Command::new(program).args(arguments).env_clear().envs(variables).current_dir(cwd);
-    let mut child = command.kill_on_drop(true).spawn(pts).map_err(io::Error::other)?;
-    let family = Family::of(child.id().unwrap_or_default(), mark);
-    let mut guard = Guard(Some(family.clone()));
+/// Runs the command to its end, with whose family it was, and hands every portion of its output, as the terminal saw it, to `capture`.
+pub(crate) async fn run(run: Run<'_>, mut capture: impl FnMut(&[u8]) + Send) -> io::Result<(Ended, Family)> {
+    let Run { launch, sandbox, limit, grace, stop } = run;
+    let (Launched { mut child, mut leash, .. }, mut pty) = launch.under_pty(sandbox).await?;
     let mut portion = vec![0; 8192];
     let (deadline, mut open) = (Instant::now() + limit, true);
     let mut exit = None;
@@ -98,33 +72,46 @@ pub(crate) async fn run(run: Run<'_>, mut capture: impl FnMut(&[u8]) + Send) -> 
             break Ended::Exited(code);
         }
     };
-    guard.0 = None;
     if !matches!(ended, Ended::Exited(_)) {
-        for survivor in family.end(grace).await {
-            tracing::warn!(pid = survivor.pid, "a process of a command could not be ended");
-        }
+        tell_of(&leash.family.end(grace).await);
         let _reaped = tokio::time::timeout(SILENCE, child.wait()).await;
     }
-    Ok(ended)
+    leash.let_go();
+    Ok((ended, leash.family.clone()))
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::sandbox::SandboxMode;
     use super::*;
+    use crate::settings::Surroundings;
+    use std::collections::{BTreeMap, BTreeSet};
+
+    fn sandbox() -> Sandbox {
+        let around = Surroundings {
+            home: "/".into(),
+            hermes_home: "/".into(),
+            hermes_root: "/".into(),
+            cwd: "/".into(),
+            temp: "/tmp".into(),
+            variables: BTreeMap::new(),
+            private_variables: BTreeSet::new(),
+        };
+        Sandbox::new(SandboxMode::Off, &around)
+    }
 
     async fn shell(script: &str, limit: Duration, stop: &Stop) -> (Ended, String) {
         let mut output = Vec::new();
         let variables = BTreeMap::from([("PATH".to_owned(), std::env::var("PATH").unwrap())]);
         let wish = Run {
-            program: "bash".into(),
-            arguments: vec!["-c".into(), script.into()],
-            variables,
-            cwd: "/".into(),
+            launch: Launch { program: "bash".into(), arguments: vec!["-c".into(), script.into()], variables },
+            sandbox: &sandbox(),
             limit,
             grace: Duration::from_millis(200),
             stop,
         };
-        let ended = run(wish, |bytes| output.extend_from_slice(bytes)).await.unwrap();
+        let (ended, family) = run(wish, |bytes| output.extend_from_slice(bytes)).await.unwrap();
+        tell_of(&family.kill());
         (ended, String::from_utf8(output).unwrap())
     }
 

@@ -43,14 +43,7 @@ impl Script<'_> {
         // All of it without a voice: with `set -x` even an assignment has one.
         let leave = [b"{ __hermes_code=$?; __hermes_flags=$-; ".as_slice(), &keep, b"; } 2>/dev/null"].concat();
 
-        let mut script = b"{ exec 2>&1; \\builtin cd -- ".to_vec();
-        script.extend(quoted(self.cwd.as_os_str().as_bytes()));
-        script.extend(b" || \\builtin exit 126; ");
-        if let Some(snapshot) = self.snapshot {
-            script.extend(b"\\builtin source ");
-            script.extend(quoted(snapshot.as_os_str().as_bytes()));
-            script.extend(b" >/dev/null 2>&1; ");
-        }
+        let mut script = opening(self.cwd, self.snapshot);
         if self.sets_traps() {
             script.extend(exit_that_keeps(&keep));
         }
@@ -101,6 +94,28 @@ impl Script<'_> {
         keep.extend(b"; fi");
         keep
     }
+}
+
+/// The text for a shell that leaves nothing to the next one: it goes on by itself.
+pub(super) fn departing(command: &str, cwd: &Path, snapshot: Option<&Path>) -> OsString {
+    let mut script = opening(cwd, snapshot);
+    script.extend(b"\\builtin eval ");
+    script.extend(quoted(background::rewritten(command).as_bytes()));
+    script.extend(b"; }");
+    OsString::from_vec(script)
+}
+
+/// Goes to the directory and takes over what the last shell left behind.
+fn opening(cwd: &Path, snapshot: Option<&Path>) -> Vec<u8> {
+    let mut script = b"{ exec 2>&1; \\builtin cd -- ".to_vec();
+    script.extend(quoted(cwd.as_os_str().as_bytes()));
+    script.extend(b" || \\builtin exit 126; ");
+    if let Some(snapshot) = snapshot {
+        script.extend(b"\\builtin source ");
+        script.extend(quoted(snapshot.as_os_str().as_bytes()));
+        script.extend(b" >/dev/null 2>&1; ");
+    }
+    script
 }
 
 /// What the next shell is told. Functions come before aliases, or the aliases would be expanded in them a second time.

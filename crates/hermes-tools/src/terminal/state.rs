@@ -11,13 +11,18 @@ use std::sync::Arc;
 /// A state beyond this is a mistake (a file read into a variable), and would make every later command slow.
 const LARGEST: u64 = 16 * 1024 * 1024;
 
-/// A state that is whole. The file goes with the last who knows of it.
+/// A state that is whole, or a script that is too long for an argument. The file goes with the last who knows of it.
 #[derive(Debug)]
-pub(super) struct StateFile {
+pub(crate) struct StateFile {
     path: PathBuf,
 }
 
 impl StateFile {
+    /// A file that goes when nobody needs it any more.
+    pub(super) fn new(path: PathBuf) -> Self {
+        Self { path }
+    }
+
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
@@ -53,7 +58,7 @@ pub(super) enum Testament {
 pub(super) fn collect(state: PathBuf, cwd: &Path, began: Option<&StateFile>) -> Testament {
     let place = fs::read(cwd);
     let _ = fs::remove_file(cwd);
-    let state = StateFile { path: state };
+    let state = StateFile::new(state);
     // The directory is written last: where it is whole, the state before it was written too.
     let Some(place) = place.ok().and_then(|place| place.strip_suffix(b"\n").map(<[u8]>::to_vec)) else {
         return Testament::None;

@@ -7,23 +7,24 @@ use super::TerminalSettings;
 use super::backend::{Capture, Ended, Executed, Request, Stdin, Unable};
 use super::guidance::Guidance;
 use super::meaning::meaning;
-use super::sandbox::SandboxMode;
 use super::settings::expanded;
-use super::surroundings::{background_variables, session_variables, variables};
-use crate::desk::Cx;
+use super::surroundings::sudo::{self, Asking, Heard, Prepared};
+use crate::desk::{Cx, Reach};
 use crate::effects::{Company, Effects};
 use crate::gate::{Approval, Permit, Place, Refused, is_still};
-use crate::process::{Face, Start, Started, Tell};
+use crate::process::{Face, Password, Start, Started, Tell};
 use crate::tool::{Card, Output, ResultCap, Tool, ToolError};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What the tool may take beyond the command itself.
 const SLACK: Duration = Duration::from_secs(10);
 /// Pauses before a command that could not be started is tried again.
 const PAUSES: [Duration; 3] = [Duration::from_secs(2), Duration::from_secs(4), Duration::from_secs(8)];
+const UNREACHABLE: &str = "nobody can be told later in this session; ask with process poll or wait";
 const MARKS_OF_PATHS: &str = "/\\:_-.~ +@=,";
 
 const DESCRIPTION: &str = "Run a bash command. Directory, exports, functions and aliases last from call to call. \
@@ -79,9 +80,15 @@ struct Foreground {
     #[serde(skip_serializing_if = "Option::is_none")]
     approval: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    sudo_auth_failed: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sudo_cache_cleared: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     cwd_note: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pty_note: Option<String>,
+    pty_note: Option<&'static str>,
 }
 
 /// A command that was started.
@@ -93,7 +100,11 @@ struct Background {
     exit_code: i32,
     error: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     notify_on_complete: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    notify_unsupported: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     watch_patterns: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -103,7 +114,7 @@ struct Background {
     #[serde(skip_serializing_if = "Option::is_none")]
     cwd_note: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pty_note: Option<String>,
+    pty_note: Option<&'static str>,
 }
 
 impl TerminalTool {
@@ -113,11 +124,15 @@ impl TerminalTool {
 
     async fn foreground(&self, args: &TerminalArgs, permit: &Permit, cx: &Cx) -> Result<Output, ToolError> {
         let settings = &cx.desk.settings().terminal;
+        let command = permit.command().map(|command| command.text.as_str()).unwrap_or_default();
+        let sudo = Arc::new(prepared(command, cx).await);
+        let (face, pty_note) = face(args, command, &sudo);
         let request = Request {
             timeout: Duration::from_secs(args.timeout.unwrap_or(settings.timeout).max(1)),
             stdin: Stdin::Empty,
             capture: Capture::Within(settings.capture),
-            face: face(args, permit, settings),
+            face,
+            sudo: Some(sudo.clone()),
             stop: cx.stop.clone(),
         };
         let executed = execute(permit, &request, cx).await.map_err(|unable| told(&unable.to_string(), "disabled"))?;
@@ -129,7 +144,8 @@ impl TerminalTool {
             cx.desk.move_to(cwd);
         }
         let Executed { output, exit_code, ended, .. } = executed;
-        let command = permit.command().map(|command| command.text.as_str()).unwrap_or_default();
+        let heard = if sudo.gives_password() { cx.desk.terminal.sudo().heard(&output) } else { Heard::NoRefusal };
+        let output = sudo.covered(&output);
         let said = (ended == Ended::Exited).then(|| meaning(command, exit_code)).flatten();
         Output::json(&Foreground {
             output: cx.desk.settings().cover.terminal(command, output.trim_end()).into_owned(),
@@ -137,8 +153,11 @@ impl TerminalTool {
             error: None,
             exit_code_meaning: said,
             approval: approval(permit),
+            sudo_auth_failed: (heard != Heard::NoRefusal).then_some(true),
+            sudo_cache_cleared: (heard == Heard::RefusedAndForgotten).then_some(true),
+            hint: hint(&sudo, exit_code, heard),
             cwd_note,
-            pty_note: pty_note(args, command, settings).map(str::to_owned),
+            pty_note,
         })
     }
 
@@ -146,20 +165,24 @@ impl TerminalTool {
         let Some(command) = permit.command().cloned() else {
             return Err(told("the permit is for no command", "error"));
         };
-        let settings = cx.desk.settings();
-        let pty_note = pty_note(&args, &command.text, &settings.terminal).map(str::to_owned);
-        let face = face(&args, &permit, &settings.terminal);
+        let shell = cx.desk.terminal.shell().await.map_err(|unable| told(&unable.to_string(), "disabled"))?;
+        let prepared = prepared(&command.text, cx).await;
+        let (face, pty_note) = face(&args, &command.text, &prepared);
         let (cwd_note, approval) = (cwd_note(&args, &permit, cx), approval(&permit));
         let watching = !args.watch_patterns.is_empty();
-        let tell = match (args.notify_on_complete, watching) {
+        let wanted = match (args.notify_on_complete, watching) {
             (true, _) => Tell::OnEnd,
             (false, true) => Tell::OnMatch(args.watch_patterns.clone()),
             (false, false) => Tell::Nothing,
         };
-        let mut seen = variables(&settings.around, &settings.terminal);
-        seen.extend(session_variables(&cx.desk.session));
-        seen.extend(background_variables());
-        let start = Start { permit, session: cx.desk.session.clone(), variables: seen, cwd: command.cwd, face, tell };
+        let (tell, notify_unsupported) = match cx.desk.news {
+            Reach::OneShot if wanted != Tell::Nothing => (Tell::Nothing, Some(UNREACHABLE)),
+            Reach::OneShot | Reach::Lasting => (wanted, None),
+        };
+        let told_of = tell.clone();
+        let hint = prepared.hint.clone();
+        let password = Some(Password { prepared, sudo: cx.desk.terminal.sudo().clone() });
+        let start = Start { permit, session: cx.desk.session.clone(), shell, cwd: command.cwd, face, tell, password };
         let Started { id, pid } = cx.desk.shop.processes.start(start).await.map_err(|reason| told(&reason, "error"))?;
         Output::json(&Background {
             output: "Background process started",
@@ -167,9 +190,14 @@ impl TerminalTool {
             pid,
             exit_code: 0,
             error: None,
-            notify_on_complete: args.notify_on_complete.then_some(true),
-            watch_patterns: (watching && !args.notify_on_complete).then_some(args.watch_patterns),
-            watch_patterns_ignored: (watching && args.notify_on_complete)
+            hint,
+            notify_on_complete: (told_of == Tell::OnEnd).then_some(true),
+            notify_unsupported,
+            watch_patterns: match told_of {
+                Tell::OnMatch(patterns) => Some(patterns),
+                Tell::Nothing | Tell::OnEnd => None,
+            },
+            watch_patterns_ignored: (watching && args.notify_on_complete && notify_unsupported.is_none())
                 .then_some("notify_on_complete was given too, and it wins"),
             approval,
             cwd_note,
@@ -211,10 +239,6 @@ impl Tool for TerminalTool {
                 return Err(told(advice, "error"));
             }
         }
-        if args.background && settings.terminal.sandbox != SandboxMode::Off {
-            let error = "terminal.sandbox cannot keep a background process inside; run it in the foreground";
-            return Err(told(error, "disabled"));
-        }
         let wanted = wanted_cwd(args, cx)?;
         let backend = cx.desk.terminal.backend().map_err(|unable| told(&unable.to_string(), "disabled"))?;
         let cwd = backend.usable(&wanted);
@@ -233,7 +257,9 @@ impl Tool for TerminalTool {
     }
 
     fn limit(&self, args: &TerminalArgs) -> Option<Duration> {
-        Some(Duration::from_secs(args.timeout.unwrap_or(self.timeout)) + SLACK)
+        let asks = args.command.as_str().is_some_and(|command| command.contains("sudo"));
+        let asking = if asks { sudo::LONGEST_ASKING } else { Duration::ZERO };
+        Some(Duration::from_secs(args.timeout.unwrap_or(self.timeout)) + SLACK + asking)
     }
 
     fn refused(&self, refused: &Refused) -> Value {
@@ -295,20 +321,33 @@ fn cwd_note(args: &TerminalArgs, permit: &Permit, cx: &Cx) -> Option<String> {
     (wanted != *ran).then(|| format!("{} is no usable directory; ran in {}", wanted.display(), ran.display()))
 }
 
-/// What the command sees at its ends.
-fn face(args: &TerminalArgs, permit: &Permit, settings: &TerminalSettings) -> Face {
-    let command = permit.command().map(|command| command.text.as_str()).unwrap_or_default();
-    if args.pty && pty_note(args, command, settings).is_none() { Face::Pty } else { Face::Pipes }
+/// What the command sees at its ends, and why it has no terminal where it was to have one.
+fn face(args: &TerminalArgs, command: &str, sudo: &Prepared) -> (Face, Option<&'static str>) {
+    match args.pty {
+        false => (Face::Pipes, None),
+        true if sudo.gives_password() => {
+            (Face::Pipes, Some("pty was turned off: sudo reads its password from the input"))
+        }
+        true if command.contains("gh auth login") && command.contains("--with-token") => {
+            (Face::Pipes, Some("pty was turned off: gh reads the token from its input"))
+        }
+        true => (Face::Pty, None),
+    }
 }
 
-/// Why a command that was to have a terminal has none.
-fn pty_note(args: &TerminalArgs, command: &str, settings: &TerminalSettings) -> Option<&'static str> {
-    match args.pty {
-        false => None,
-        true if settings.sandbox != SandboxMode::Off => Some("pty was turned off: terminal.sandbox has none"),
-        true if command.contains("gh auth login") && command.contains("--with-token") => {
-            Some("pty was turned off: gh reads the token from its input")
+/// The command as sudo needs it. The person may be asked for a password.
+async fn prepared(command: &str, cx: &Cx) -> Prepared {
+    let asking = Asking { face: &*cx.desk.shop.face, clock: &*cx.desk.shop.clock, stop: &cx.stop };
+    cx.desk.terminal.sudo().prepare(command, asking).await
+}
+
+/// What to do about a sudo that did not work.
+fn hint(sudo: &Prepared, exit_code: i32, heard: Heard) -> Option<String> {
+    match heard {
+        Heard::NoRefusal => sudo.hint.clone().filter(|_| exit_code != 0),
+        Heard::Refused => {
+            Some("sudo refused SUDO_PASSWORD. The owner can correct it in the .env of Hermes.".to_owned())
         }
-        true => None,
+        Heard::RefusedAndForgotten => Some("The password was wrong. The next sudo asks for it again.".to_owned()),
     }
 }

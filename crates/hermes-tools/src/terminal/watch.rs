@@ -3,14 +3,15 @@
 
 use super::backend::{Capture, Ended, Request, Stdin};
 use super::capture::Captured;
-use super::family::{Family, Identity};
+use super::family::{Family, tell_of};
+use super::launch::Launched;
 use super::pty;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::process::{Child, ChildStdin, ChildStdout};
+use tokio::process::{ChildStdin, ChildStdout};
 use tokio::time::{Instant, sleep, timeout};
 
 /// Between the request to end and the order to.
@@ -28,36 +29,11 @@ pub(super) struct Watched {
     pub(super) output: Captured,
     pub(super) exit_code: i32,
     pub(super) ended: Ended,
-    pub(super) left: Left,
 }
 
-/// Who is still there after a command has ended by itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Left {
-    Nobody,
-    /// Somebody holds its output.
-    Somebody,
-}
-
-/// Ends the family if the future that watches it is dropped: then nobody is left to wait.
-struct Leash<'a>(Option<&'a Family>);
-
-impl Drop for Leash<'_> {
-    fn drop(&mut self) {
-        if let Some(family) = self.0.take() {
-            tell(&family.kill());
-        }
-    }
-}
-
-fn tell(survivors: &[Identity]) {
-    survivors
-        .iter()
-        .for_each(|survivor| tracing::warn!(pid = survivor.pid, "a process of a command could not be ended"));
-}
-
-pub(super) async fn watched(mut child: Child, family: &Family, request: Request) -> Watched {
-    let mut leash = Leash(Some(family));
+pub(super) async fn watched(launched: Launched, request: Request) -> (Watched, Family) {
+    // In this order: what is given up is ended first and waited for second.
+    let Launched { mut child, mut leash, .. } = launched;
     let feed = feed(child.stdin.take(), request.stdin);
     tokio::pin!(feed);
     let deadline = sleep(request.timeout);
@@ -77,27 +53,28 @@ pub(super) async fn watched(mut child: Child, family: &Family, request: Request)
     let linger = match ended {
         Ended::Exited => LINGER,
         Ended::TimedOut | Ended::Interrupted => {
-            let (survivors, waited) = tokio::join!(family.end(GRACE), timeout(GRACE + REAP, child.wait()));
-            tell(&survivors);
+            let (survivors, waited) = tokio::join!(leash.family.end(GRACE), timeout(GRACE + REAP, child.wait()));
+            tell_of(&survivors);
             status = waited.ok().and_then(Result::ok);
             IDLE
         }
     };
-    leash.0 = None;
-    let left = source.drain(&mut output, linger).await;
-    Watched { output, exit_code: exit_code(status), ended, left }
+    source.drain(&mut output, linger).await;
+    leash.let_go();
+    (Watched { output, exit_code: exit_code(status), ended }, leash.family.clone())
 }
 
 /// The same under a terminal.
-pub(super) async fn watched_under_pty(run: pty::Run<'_>, capture: Capture) -> io::Result<Watched> {
+pub(super) async fn watched_under_pty(run: pty::Run<'_>, capture: Capture) -> io::Result<(Watched, Family)> {
     let mut output = Captured::new(capture);
-    let (exit_code, ended) = match pty::run(run, |bytes| output.take(bytes)).await? {
+    let (ended, family) = pty::run(run, |bytes| output.take(bytes)).await?;
+    let (exit_code, ended) = match ended {
         pty::Ended::Exited(code @ 0..) => (code, Ended::Exited),
         pty::Ended::Exited(signal) => (128 - signal, Ended::Exited),
         pty::Ended::TimedOut => (-1, Ended::TimedOut),
         pty::Ended::Stopped => (-1, Ended::Interrupted),
     };
-    Ok(Watched { output, exit_code, ended, left: Left::Nobody })
+    Ok((Watched { output, exit_code, ended }, family))
 }
 
 async fn feed(pipe: Option<ChildStdin>, stdin: Stdin) {
@@ -124,15 +101,14 @@ impl Source {
     }
 
     /// What was still on its way, without waiting for those who hold the pipe and say nothing.
-    async fn drain(&mut self, output: &mut Captured, linger: Duration) -> Left {
+    async fn drain(&mut self, output: &mut Captured, linger: Duration) {
         let end = Instant::now() + linger;
         while self.pipe.is_some() {
             let patience = IDLE.min(end.saturating_duration_since(Instant::now()));
             if patience.is_zero() || timeout(patience, self.read(output)).await.is_err() {
-                return Left::Somebody;
+                return;
             }
         }
-        Left::Nobody
     }
 }
 

@@ -109,6 +109,7 @@ fn request() -> Request {
         stdin: Stdin::Empty,
         capture: Capture::Within(50_000),
         face: Face::Pipes,
+        sudo: None,
         stop: Stop::new(),
     }
 }

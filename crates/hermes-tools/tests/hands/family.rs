@@ -1,6 +1,8 @@
 //! However a process was brought into the world, it leaves it with its family. The process table is read before and after.
 
+use crate::stage::Stage;
 use hermes_tools::terminal::family::{Family, Identity};
+use serde_json::json;
 use std::collections::BTreeMap;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
@@ -44,7 +46,7 @@ const STORIES: &[Story] = &[
 ];
 
 /// Command lines with this token in them.
-fn table(token: &str) -> Vec<String> {
+pub(crate) fn table(token: &str) -> Vec<String> {
     let entries = std::fs::read_dir("/proc").expect("a process table").flatten();
     let lines = entries.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
     let lines = lines.map(|line| String::from_utf8_lossy(&line).replace('\0', " "));
@@ -68,7 +70,7 @@ fn rand_digits() -> u32 {
     u32::from_str_radix(&mark.chars().take(7).collect::<String>(), 16).expect("hexadecimal")
 }
 
-async fn wait_for(what: &str, done: impl Fn() -> bool) {
+pub(crate) async fn wait_for(what: &str, done: impl Fn() -> bool) {
     let patience = Instant::now() + Duration::from_secs(20);
     while !done() {
         assert!(Instant::now() < patience, "{what} did not come");
@@ -147,4 +149,67 @@ fn a_family_within_a_family_carries_both_marks() {
     let outer = Family::mark(&mut variables);
     let inner = Family::mark(&mut variables);
     assert_eq!(variables[Family::VARIABLE], format!("{outer}:{inner}"));
+}
+
+/// How a call, a conversation or the program comes to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ending {
+    Timeout,
+    Interrupt,
+    GivenUp,
+    Close,
+    Dropped,
+    BackgroundClose,
+    ProgramEnds,
+}
+
+/// A child, one in a session of its own, and one whose parent is gone; nobody of them holds the output.
+const BROOD: &str = "echo $PPID > leader
+exec >/dev/null 2>&1
+sleep $T & setsid sleep $T & (setsid bash -c '(exec sleep $T) & exit' &)
+";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn however_it_ends_nobody_is_left() {
+    use Ending::{BackgroundClose, Close, Dropped, GivenUp, Interrupt, ProgramEnds, Timeout};
+    for ending in [Timeout, Interrupt, GivenUp, Close, Dropped, BackgroundClose, ProgramEnds] {
+        let stage = Stage::with(json!({"approvals": {"mode": "off"}, "terminal": {"daemon_term_grace_seconds": 0.2}}));
+        let token = format!("3600.{:09}", rand_digits());
+        let stays = !matches!(ending, Close | Dropped);
+        let last = if stays { "wait; sleep $T" } else { "" };
+        stage.write("brood.sh", format!("export T={token}\n{BROOD}{last}\n"));
+        let background = matches!(ending, BackgroundClose | ProgramEnds);
+        let timeout = if ending == Timeout { 3 } else { 120 };
+        let call = stage
+            .call("terminal", json!({"command": "bash brood.sh; true", "background": background, "timeout": timeout}));
+        let all_there = wait_for("three sleepers", || table(&token).len() >= 3);
+        match ending {
+            Timeout => assert_eq!(call.await["exit_code"], 124),
+            Interrupt => {
+                let stop = async {
+                    all_there.await;
+                    stage.stop.stop();
+                };
+                assert_eq!(tokio::join!(call, stop).0["exit_code"], 130);
+            }
+            GivenUp => tokio::select! {
+                ended = call => panic!("it cannot end: {ended}"),
+                () = all_there => {}
+            },
+            Close | Dropped | BackgroundClose | ProgramEnds => {
+                assert_eq!(call.await["exit_code"], 0);
+                all_there.await;
+            }
+        }
+        let leader = stage.read("leader");
+        match ending {
+            Close | BackgroundClose => stage.desk.close().await,
+            ProgramEnds => stage.desk.shop.processes.close().await,
+            Dropped => drop(stage),
+            Timeout | Interrupt | GivenUp => {}
+        }
+        assert_eq!(table(&token), Vec::<String>::new(), "{ending:?}");
+        let remains = std::path::Path::new("/proc").join(leader.trim());
+        wait_for(&format!("{ending:?}: the end of the shell, also as a zombie,"), || !remains.exists()).await;
+    }
 }

@@ -3,7 +3,7 @@
 use crate::stage::Stage;
 use hermes_core::clock::RealClock;
 use hermes_core::stop::Stop;
-use hermes_tools::desk::{Desk, Ports, Workshop};
+use hermes_tools::desk::{Desk, Ports, Reach, Workshop};
 use hermes_tools::effects::{Company, Effects};
 use hermes_tools::face::Nobody;
 use hermes_tools::gate::{Answer, Wish};
@@ -24,9 +24,9 @@ async fn start_in(stage: &Stage, processes: &Processes, command: &str, face: Fac
     let effects = Effects::command(command, desk.cwd(), Company::Alone);
     let wish = Wish { tool: "terminal", session: &desk.session, effects, arguments: "{}", wanted: None };
     let permit = desk.shop.gate.admit(wish, &Stop::new()).await.expect("a harmless command");
-    let variables = desk.settings().around.variables.clone();
+    let shell = desk.terminal.shell().await.expect("a shell");
     let (session, cwd) = (desk.session.clone(), desk.cwd());
-    processes.start(Start { permit, session, variables, cwd, face, tell }).await.expect("it starts")
+    processes.start(Start { permit, session, shell, cwd, face, tell, password: None }).await.expect("it starts")
 }
 
 async fn act(stage: &Stage, action: &str, id: &str) -> Value {
@@ -188,7 +188,11 @@ async fn a_conversation_sees_only_its_own() {
 }
 
 async fn ask(stage: &Stage, desk: &Arc<Desk>, arguments: Value) -> Value {
-    let call = ToolCall::new(CallId::new("call_x"), "process", arguments.to_string().as_str());
+    ask_tool(stage, desk, "process", arguments).await
+}
+
+async fn ask_tool(stage: &Stage, desk: &Arc<Desk>, tool: &str, arguments: Value) -> Value {
+    let call = ToolCall::new(CallId::new("call_x"), tool, arguments.to_string().as_str());
     let results = stage.hands().run(&[call], desk, &Untold, &Stop::new()).await.expect("no abort");
     serde_json::from_str(&results[0].content.text()).expect("JSON")
 }
@@ -307,12 +311,59 @@ async fn there_are_never_more_than_sixty_four() {
     let effects = Effects::command("true", desk.cwd(), Company::Alone);
     let wish = Wish { tool: "terminal", session: &desk.session, effects, arguments: "{}", wanted: None };
     let permit = desk.shop.gate.admit(wish, &Stop::new()).await.expect("harmless");
-    let (session, cwd, variables) = (desk.session.clone(), desk.cwd(), desk.settings().around.variables.clone());
-    let one_more = Start { permit, session, variables, cwd, face: Face::Pipes, tell: Tell::Nothing };
+    let (session, cwd) = (desk.session.clone(), desk.cwd());
+    let shell = desk.terminal.shell().await.expect("a shell");
+    let one_more = Start { permit, session, shell, cwd, face: Face::Pipes, tell: Tell::Nothing, password: None };
     assert_eq!(
         desk.shop.processes.start(one_more).await,
         Err("64 background processes run already. End one with the process tool, then try again.".to_owned())
     );
     desk.shop.processes.close().await;
     assert_eq!(desk.shop.processes.running(&desk.session), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_process_starts_from_the_shell_of_its_conversation() {
+    let stage = Stage::with(json!({"approvals": {"mode": "off"}}));
+    std::fs::create_dir(stage.path("sub")).expect("a directory");
+    stage.call("terminal", json!({"command": "export X=5; unset HOME; greet() { echo hello $X; }; cd sub"})).await;
+    let command = "greet; pwd; echo \"[$HOME]\" $PYTHONUNBUFFERED >&2";
+    let started = stage.call("terminal", json!({"command": command, "background": true})).await;
+    let waited = act(&stage, "wait", started["session_id"].as_str().expect("an id")).await;
+    assert_eq!(waited["output"], format!("hello 5\n{}\n[] 1\n", stage.path("sub").display()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_cannot_be_told_later_is_not_promised_it() {
+    let stage = Stage::new();
+    let once = Desk::reached(stage.desk.shop.clone(), SessionId::new("once"), Reach::OneShot);
+    let wish = json!({"command": "true", "background": true, "notify_on_complete": true, "watch_patterns": ["x"]});
+    let mut started = ask_tool(&stage, &once, "terminal", wish.clone()).await;
+    (started["session_id"], started["pid"]) = (json!("…"), json!(0));
+    let note = "nobody can be told later in this session; ask with process poll or wait";
+    let common =
+        json!({"output": "Background process started", "session_id": "…", "pid": 0, "exit_code": 0, "error": null});
+    let mut expected = common.clone();
+    expected["notify_unsupported"] = json!(note);
+    assert_eq!(started, expected);
+    once.close().await;
+    assert_eq!(stage.desk.shop.processes.news(&once.session), []);
+    let mut started = stage.call("terminal", wish).await;
+    (started["session_id"], started["pid"]) = (json!("…"), json!(0));
+    let mut expected = common;
+    expected["notify_on_complete"] = json!(true);
+    expected["watch_patterns_ignored"] = json!("notify_on_complete was given too, and it wins");
+    assert_eq!(started, expected);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn secrets_are_covered_in_what_a_process_says() {
+    let stage = Stage::with(json!({"approvals": {"mode": "off"}}));
+    let key = format!("sk-ant-api03-{}", "a1B2".repeat(12));
+    stage.write("notes", &key);
+    let Started { id, .. } = start(&stage, "cat notes", Face::Pipes, Tell::OnEnd).await;
+    let news = stage.desk.shop.processes.next_news(&stage.desk.session).await;
+    let log = act(&stage, "log", &id).await.to_string();
+    assert!(log.contains("redacted") && !log.contains(&key), "{log}");
+    assert!(!news[0].text().contains(&key), "{news:?}");
 }

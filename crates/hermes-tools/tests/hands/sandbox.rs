@@ -1,7 +1,9 @@
 //! Commands inside limits that the kernel enforces, each story once per keeper this machine has.
 
+use crate::stage::{Plan, Stage};
 use hermes_tools::settings::Surroundings;
 use hermes_tools::terminal::sandbox::{Sandbox, SandboxMode};
+use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs;
@@ -342,4 +344,69 @@ fn a_wrapper_that_a_command_could_have_made_is_not_trusted() {
     let report = Sandbox::new(SandboxMode::Strict, &yard.around(&yard.path("project").display().to_string())).report();
     assert_eq!(report.bubblewrap, None);
     assert!(!yard.path("project/ran").exists());
+}
+
+/// What a command says, however it is run.
+async fn said(stage: &Stage, command: &str, background: bool, pty: bool) -> String {
+    let ran = stage.call("terminal", json!({"command": command, "background": background, "pty": pty})).await;
+    assert_eq!((&ran["error"], &ran["pty_note"]), (&Value::Null, &Value::Null), "{ran}");
+    let over = match ran["session_id"].as_str() {
+        Some(id) => stage.call("process", json!({"action": "wait", "session_id": id, "timeout": 60})).await,
+        None => ran,
+    };
+    over["output"].as_str().expect("text").trim_end().to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whatever_way_a_tool_starts_a_command_it_is_inside() {
+    for (by, mode) in keepers().into_iter().flat_map(|by| [(by, "workspace"), (by, "strict")]) {
+        let mut plan =
+            Plan { config: json!({"terminal": {"sandbox": mode}, "approvals": {"mode": "off"}}), ..Plan::default() };
+        if by == By::Kernel {
+            plan.variables.insert("PATH".to_owned(), String::new());
+        }
+        let stage = Stage::build(plan);
+        let outside = stage.root().join("outside");
+        fs::create_dir(&outside).expect("a directory");
+        for (background, pty) in [(false, false), (false, true), (true, false), (true, true)] {
+            let way = format!("{background}-{pty}");
+            let command = format!(
+                "echo x > in-{way} && echo wrote; (echo x > {}/{way}) 2>/dev/null || echo kept out; test -t 0 && echo at a terminal",
+                outside.display()
+            );
+            let mut expected = "wrote\nkept out".to_owned();
+            if pty {
+                expected.push_str("\nat a terminal");
+            }
+            assert_eq!(said(&stage, &command, background, pty).await, expected, "{by:?} {mode} {way}");
+            assert_eq!(stage.read(&format!("in-{way}")), "x\n");
+        }
+        assert_eq!(fs::read_dir(&outside).expect("a directory").count(), 0, "{by:?} {mode}");
+        let report = stage.desk.shop.sandbox_report();
+        let (begins, keeper) = match (mode, by) {
+            ("workspace", By::Kernel) => ("Commands change files only in the workspace", "Landlock"),
+            ("workspace", By::Bubblewrap) => ("Commands change files only in the workspace", "bubblewrap"),
+            (_, By::Kernel) => ("Commands see and change only the workspace", "Landlock"),
+            (_, By::Bubblewrap) => ("Commands see and change only the workspace", "bubblewrap"),
+        };
+        assert!(report.starts_with(begins) && report.contains(keeper), "{report}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_process_in_the_background_ends_with_all_it_started_in_there() {
+    for by in keepers() {
+        let mut plan = Plan { config: json!({"terminal": {"sandbox": "workspace"}}), ..Plan::default() };
+        if by == By::Kernel {
+            plan.variables.insert("PATH".to_owned(), String::new());
+        }
+        let stage = Stage::build(plan);
+        let token = if by == By::Kernel { "3600.771" } else { "3600.772" };
+        stage.write("brood.sh", format!("setsid sleep {token} & (sleep {token} &); sleep {token}"));
+        let started = stage.call("terminal", json!({"command": "bash brood.sh", "background": true})).await;
+        let id = started["session_id"].as_str().unwrap_or_else(|| panic!("{started}")).to_owned();
+        crate::family::wait_for("three sleepers", || crate::family::table(token).len() == 3).await;
+        let killed = stage.call("process", json!({"action": "kill", "session_id": id})).await;
+        assert_eq!((&killed["status"], crate::family::table(token).len()), (&json!("killed"), 0), "{by:?}: {killed}");
+    }
 }

@@ -1,5 +1,6 @@
 //! What commands see of the environment, and how sudo gets its password.
 
+use crate::stage::{Plan, Stage};
 use futures_util::future::BoxFuture;
 use hermes_core::clock::RealClock;
 use hermes_core::stop::Stop;
@@ -8,11 +9,12 @@ use hermes_tools::gate::{Answer, Channel};
 use hermes_tools::settings::Surroundings;
 use hermes_tools::terminal::TerminalSettings;
 use hermes_tools::terminal::sandbox::SandboxMode;
-use hermes_tools::terminal::surroundings::sudo::{Asking, Prepared, Sudo};
+use hermes_tools::terminal::surroundings::sudo::{Asking, Heard, Prepared, Sudo};
 use hermes_tools::terminal::surroundings::{session_variables, variables, withheld};
 use hermes_types::SessionId;
 use proptest::prelude::*;
 use secrecy::ExposeSecret;
+use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -202,7 +204,9 @@ async fn a_typed_password_is_kept_until_sudo_refuses_it() {
         assert_eq!(told(&machine.prepare(&sudo, "sudo id").await), ("sudo -S -p '' id", vec!["typed"]));
     }
     assert_eq!(machine.asked(), 1);
-    sudo.heard("Sorry, try again.\nsudo: 1 incorrect password attempt\n");
+    assert_eq!(sudo.heard("uid=0\n"), Heard::NoRefusal);
+    assert_eq!(sudo.heard("Sorry, try again.\nsudo: 1 incorrect password attempt\n"), Heard::RefusedAndForgotten);
+    assert_eq!(sudo.heard("Sorry, try again.\n"), Heard::Refused, "there is nothing left to forget");
     machine.prepare(&sudo, "sudo id").await;
     assert_eq!(machine.asked(), 2);
 }
@@ -230,4 +234,66 @@ async fn where_there_is_no_password_the_reason_is_said() {
     let boxed = machine.prepare(&boxed, "sudo id").await;
     assert_eq!(told(&boxed), ("sudo id", vec![]));
     assert_eq!(boxed.hint.as_deref(), Some("sudo does not work in the sandbox (terminal.sandbox is strict)."));
+}
+
+/// Takes the password from its input and from nowhere else, and shows what it was given.
+const FAKE_SUDO: &str = r#"#!/bin/bash
+[ "$1" = -n ] && exit 1
+[ "$#:$1$2[$3]" = "$#:-S-p[]" ] || { echo "sudo: a password is required"; exit 1; }
+read -r password
+[ "$password" = "open sesame" ] || { echo "Sorry, try again."; exit 1; }
+shift 3
+SUDO_SEEN=$(env | grep -c sesame) exec "$@"
+"#;
+
+async fn with_sudo(password: Option<&str>, calls: &[Value]) -> Vec<Value> {
+    let bin = TempDir::new().expect("a directory");
+    let program = bin.path().join("sudo");
+    std::fs::write(&program, FAKE_SUDO).expect("a program");
+    std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("a program");
+    let mut plan = Plan { config: json!({"approvals": {"mode": "off"}}), ..Plan::default() };
+    let path = plan.variables["PATH"].clone();
+    plan.variables.insert("PATH".to_owned(), format!("{}:{path}", bin.path().display()));
+    plan.variables.extend(password.map(|password| ("SUDO_PASSWORD".to_owned(), password.to_owned())));
+    let stage = Stage::build(plan);
+    let mut said = Vec::new();
+    for call in calls {
+        let ran = stage.call("terminal", call.clone()).await;
+        said.push(match ran["session_id"].as_str() {
+            Some(id) => {
+                let waited = stage.call("process", json!({"action": "wait", "session_id": id})).await;
+                json!({"output": waited["output"], "exit_code": waited["exit_code"], "hint": ran["hint"]})
+            }
+            None => ran,
+        });
+    }
+    said
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sudo_in_a_command_gets_its_password_and_nobody_else_does() {
+    let both = "sudo echo one && sudo printenv SUDO_SEEN; cat; echo end";
+    let said = with_sudo(
+        Some("open sesame"),
+        &[json!({"command": both}), json!({"command": both, "pty": true}), json!({"command": "cat; sudo true"})],
+    )
+    .await;
+    assert_eq!(said[0], json!({"output": "one\n0\nend", "exit_code": 0, "error": null}));
+    let note = "pty was turned off: sudo reads its password from the input";
+    assert_eq!(said[1], json!({"output": "one\n0\nend", "exit_code": 0, "error": null, "pty_note": note}));
+    assert_eq!(said[2]["output"], "«redacted:sudo password»\nSorry, try again.");
+    assert_eq!((&said[2]["sudo_auth_failed"], &said[2]["sudo_cache_cleared"]), (&json!(true), &Value::Null));
+    assert_eq!(said[2]["hint"], "sudo refused SUDO_PASSWORD. The owner can correct it in the .env of Hermes.");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sudo_in_the_background_is_given_its_password_too() {
+    let command = "sudo echo one && sudo printenv SUDO_SEEN";
+    let said = with_sudo(Some("open sesame"), &[json!({"command": command, "background": true})]).await;
+    assert_eq!(said, [json!({"output": "one\n0\n", "exit_code": 0, "hint": null})]);
+    let said = with_sudo(None, &[json!({"command": command, "background": true}), json!({"command": "sudo id"})]).await;
+    let hint = "sudo needs a password and none was given. The owner can set SUDO_PASSWORD in the .env of Hermes.";
+    let failed = json!({"output": "sudo: a password is required\n", "exit_code": 1, "hint": hint});
+    assert_eq!(said[0], failed);
+    assert_eq!(said[1]["hint"], hint);
 }

@@ -228,6 +228,35 @@ async fn nothing_stays_in_the_temp_directory() {
     assert!(!made[0].path().exists());
 }
 
+#[tokio::test]
+async fn what_a_killed_program_left_goes_with_the_next_start() {
+    use std::os::unix::process::CommandExt;
+    let stage = Stage::new();
+    let temp = stage.root().join("tmp");
+    let old = std::time::SystemTime::now() - Duration::from_secs(3600);
+    let folder = |mark: &str, random: &str| {
+        let path = temp.join(format!("hermes-shell-{mark}-{random}"));
+        std::fs::create_dir(&path).and_then(|()| std::fs::write(path.join("0.state"), "x")).expect("a directory");
+        let opened = std::fs::File::open(&path).expect("opened");
+        opened.set_modified(old).expect("an age");
+        (path, opened)
+    };
+    let mark = "0123456789abcdef01234567";
+    let (dead, lock) = folder(mark, "dead");
+    drop(lock);
+    let (owned, lock) = folder("76543210fedcba9876543210", "owned");
+    lock.lock().expect("a lock");
+    let (strange, _) = folder("no-mark", "strange");
+    let mut command = std::process::Command::new("sleep");
+    command.arg("3600").env("HERMES_FAMILY", format!("outer:{mark}")).process_group(0);
+    let mut left = command.spawn().expect("a process that was left behind");
+    assert_eq!(run(&stage, "echo works").await, ran("works"));
+    let ended = left.try_wait().expect("its state").is_some();
+    left.kill().expect("its end");
+    left.wait().expect("its end");
+    assert_eq!((ended, dead.exists(), owned.exists(), strange.exists()), (true, false, true, true));
+}
+
 /// `cargo test --release -p hermes-tools --test hands what_a_command_costs -- --ignored --nocapture`.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "a measurement, for a quiet machine"]

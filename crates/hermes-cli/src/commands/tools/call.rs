@@ -6,6 +6,7 @@ use crate::commands::waiting::stop_on_signal;
 use crate::commands::paper::{self, Paper};
 use crate::commands::{Console, Exit, Trouble, directory};
 use crate::hands::Hands;
+use hermes_tools::desk::{Desk, Reach};
 use hermes_tools::gate::Yolo;
 use hermes_tools::registry::Registry;
 use hermes_tools::run::{self, Status, Untold};
@@ -35,7 +36,7 @@ pub(super) async fn run(app: &App, args: CallArgs, console: &mut Console<'_>) ->
     for hint in strangers(&hands.registry, &tool, &arguments) {
         writeln!(console.err, "… {hint}")?;
     }
-    let desk = hands.desk(SessionId::new("tools-call"));
+    let desk = Desk::reached(hands.shop.clone(), SessionId::new("tools-call"), Reach::OneShot);
     if let Some(cwd) = cwd {
         desk.move_to(cwd);
     }
@@ -45,6 +46,7 @@ pub(super) async fn run(app: &App, args: CallArgs, console: &mut Console<'_>) ->
         Ok(results) => results,
         Err(aborted) => aborted.results,
     };
+    desk.close().await;
     hands.close().await;
     let Some(finished) = results.into_iter().next() else { return Ok(Exit::Failed) };
     print(&finished.content.text(), console)?;

@@ -22,6 +22,8 @@ use std::time::Duration;
 const VARIABLE: &str = "SUDO_PASSWORD";
 const PROBE_LIMIT: Duration = Duration::from_secs(3);
 const PERSON_LIMIT: Duration = Duration::from_secs(45);
+/// Longer than finding a password can take.
+pub(crate) const LONGEST_ASKING: Duration = Duration::from_secs(50);
 /// What sudo says to a wrong password.
 const WRONG: [&str; 3] = ["Sorry, try again.", "incorrect password attempt", "incorrect password attempts"];
 const COVER: &str = "«redacted:sudo password»";
@@ -37,6 +39,8 @@ pub struct Sudo {
 /// A command as it is run, with what has to come first on its standard input.
 #[derive(Debug)]
 pub struct Prepared {
+    /// What the gate judged.
+    judged: String,
     pub command: String,
     /// One for each sudo that reads it, without line ends.
     pub stdin_lines: Vec<SecretString>,
@@ -46,7 +50,22 @@ pub struct Prepared {
 
 impl Prepared {
     fn unchanged(command: &str) -> Self {
-        Self { command: command.to_owned(), stdin_lines: Vec::new(), hint: None }
+        Self { judged: command.to_owned(), command: command.to_owned(), stdin_lines: Vec::new(), hint: None }
+    }
+
+    /// The text that runs where `judged` may: it is this command with options of sudo, or the judged one itself.
+    pub fn instead_of<'a>(&'a self, judged: &'a str) -> &'a str {
+        if self.judged == judged { &self.command } else { judged }
+    }
+
+    /// What the command reads before anything else.
+    pub fn input(&self) -> Vec<u8> {
+        self.stdin_lines.iter().flat_map(|line| line.expose_secret().bytes().chain([b'\n'])).collect()
+    }
+
+    /// Whether a password goes with it.
+    pub fn gives_password(&self) -> bool {
+        !self.stdin_lines.is_empty()
     }
 
     /// The text without the password: a command that reads more of its input than expected may print it.
@@ -56,6 +75,15 @@ impl Prepared {
             None => text.to_owned(),
         }
     }
+}
+
+/// What sudo said to a password.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Heard {
+    NoRefusal,
+    /// It came from the settings, where only the owner can change it.
+    Refused,
+    RefusedAndForgotten,
 }
 
 /// Who is asked, and how long anything may take.
@@ -85,7 +113,13 @@ impl Sudo {
         }
         match self.password(asking).await {
             Found::Password(password) => {
-                Prepared { command: rewritten.command, stdin_lines: vec![password; rewritten.places], hint: None }
+                let judged = command.to_owned();
+                Prepared {
+                    judged,
+                    command: rewritten.command,
+                    stdin_lines: vec![password; rewritten.places],
+                    hint: None,
+                }
             }
             Found::NotNeeded => Prepared::unchanged(command),
             Found::Nothing => {
@@ -96,10 +130,14 @@ impl Sudo {
         }
     }
 
-    /// Forgets what was typed when sudo did not accept it.
-    pub fn heard(&self, output: &str) {
-        if WRONG.iter().any(|wrong| output.contains(wrong)) {
-            *self.typed.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    /// Whether sudo refused the password. What was typed is forgotten then: the next command asks again.
+    pub fn heard(&self, output: &str) -> Heard {
+        if !WRONG.iter().any(|wrong| output.contains(wrong)) {
+            return Heard::NoRefusal;
+        }
+        match self.typed.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            Some(_) => Heard::RefusedAndForgotten,
+            None => Heard::Refused,
         }
     }
 
