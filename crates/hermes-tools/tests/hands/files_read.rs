@@ -289,6 +289,7 @@ async fn two_gigabytes_cost_no_memory_and_hardly_any_time() {
 /// Run with `--release -- --ignored --nocapture quick` to see the numbers.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "measures; a busy machine would fail it"]
+#[allow(clippy::print_stdout, reason = "the numbers are what it is for")]
 async fn reads_and_writes_of_small_files_are_quick_in_a_release() {
     let stage = Stage::new();
     let text = "a line of a small file\n".repeat(100);
