@@ -35,6 +35,14 @@ pub(super) enum DiskError {
     Interrupted { path: PathBuf },
 }
 
+/// What became of a new content.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Replaced {
+    Done,
+    /// The file is not as it was read: somebody edited it by hand.
+    Overtaken,
+}
+
 /// The bytes of a file; none when there is no such file.
 pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>, DiskError> {
     let failed = |reason| DiskError::Read { path: path.to_owned(), reason };
@@ -79,8 +87,9 @@ impl Held {
         read(&self.place)
     }
 
-    /// Puts the content in place in one step; it is on disk when this returns.
-    pub(super) fn replace(&self, content: &str) -> Result<(), DiskError> {
+    /// Puts the content in place of these bytes in one step; it is on disk when this returns. An editor takes no lock: what
+    /// somebody saved meanwhile stays, and nothing is written.
+    pub(super) fn replace(&self, seen: &[u8], content: &str) -> Result<Replaced, DiskError> {
         let write = || {
             self.sweep();
             let mode = fs::metadata(&self.place).map_or(PRIVATE_FILE, |metadata| metadata.mode() & 0o777);
@@ -91,9 +100,14 @@ impl Held {
             draft.write_all(content.as_bytes())?;
             draft.as_file().set_permissions(fs::Permissions::from_mode(mode))?;
             draft.as_file().sync_all()?;
+            // As late as can be: bringing the draft to disk takes longest.
+            if !self.read().is_ok_and(|now| now.unwrap_or_default() == seen) {
+                return Ok(Replaced::Overtaken);
+            }
             draft.persist(&self.place).map_err(|error| error.error)?;
             // Only the folder's own sync makes the new name survive a power cut.
-            File::open(folder_of(&self.place))?.sync_all()
+            File::open(folder_of(&self.place))?.sync_all()?;
+            Ok(Replaced::Done)
         };
         write().map_err(|reason| DiskError::Write { path: self.path.clone(), reason })
     }
@@ -229,4 +243,26 @@ fn beside(path: &Path, suffix: &str) -> PathBuf {
 
 fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_an_editor_saved_meanwhile_is_not_overwritten() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("MEMORY.md");
+        fs::write(&path, "old").unwrap();
+        let held = Held::take(&path, &Stop::new()).unwrap();
+        let seen = held.read().unwrap().unwrap();
+        fs::write(&path, "by hand").unwrap();
+        assert_eq!(held.replace(&seen, "new").unwrap(), Replaced::Overtaken);
+        assert_eq!(fs::read_to_string(&path).unwrap(), "by hand");
+        assert_eq!(held.replace(b"by hand", "new").unwrap(), Replaced::Done);
+        assert_eq!(fs::read_to_string(&path).unwrap(), "new");
+        let mut names: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        assert_eq!(names, ["MEMORY.md", "MEMORY.md.lock"], "no draft stays");
+    }
 }

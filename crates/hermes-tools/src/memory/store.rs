@@ -1,7 +1,7 @@
 //! The notes of a home and what each conversation knows of them.
 
 use super::answer::{Counts, Failure, Saved, Staged};
-use super::disk::{self, Held};
+use super::disk::{self, Held, Replaced};
 use super::edit::{Failed, Operation, edit};
 use super::entries::{Form, Parsed, join, parse};
 use super::pending::{self, Pending};
@@ -18,6 +18,8 @@ use std::time::SystemTime;
 
 /// After so many failures in a turn the next one tells the model to stop.
 const FAILURES_IN_A_TURN: usize = 3;
+/// How often a change is made anew because somebody edits the file by hand.
+const TRIES: usize = 4;
 
 /// The two files of notes. Its methods read and write files: call them where blocking is allowed.
 pub struct MemoryStore {
@@ -190,8 +192,32 @@ impl MemoryStore {
     ) -> Result<Saved, (Failure, Counts)> {
         self.inspect(wish)?;
         let broken = |error: disk::DiskError| (Failure::from(error), Counts::No);
-        let limit = self.settings.limit(wish.target);
         let held = Held::take(&self.file(wish.target), stop).map_err(broken)?;
+        for _ in 0..TRIES {
+            if let Some(saved) = self.attempt(&held, wish, seen, now)? {
+                return Ok(saved);
+            }
+        }
+        let path = self.file(wish.target);
+        Err((
+            Failure::saying(format!(
+                "{} is being edited by hand. Nothing was changed; try again later",
+                path.display()
+            )),
+            Counts::No,
+        ))
+    }
+
+    /// Nothing when somebody edited the file by hand in the same moment.
+    fn attempt(
+        &self,
+        held: &Held,
+        wish: &Wish,
+        seen: &mut Vec<String>,
+        now: SystemTime,
+    ) -> Result<Option<Saved>, (Failure, Counts)> {
+        let broken = |error: disk::DiskError| (Failure::from(error), Counts::No);
+        let limit = self.settings.limit(wish.target);
         let bytes = held.read().map_err(broken)?.unwrap_or_default();
         let Some(entries) = safely_read(&bytes, wish, limit) else {
             let backup = held.back_up(&bytes, now).map_err(broken)?;
@@ -204,10 +230,13 @@ impl MemoryStore {
         })?;
         let message = wish.done(edited.entries == entries);
         if edited.entries != entries {
-            held.replace(&join(&edited.entries)).map_err(broken)?;
+            let replaced = held.replace(&bytes, &join(&edited.entries)).map_err(broken)?;
+            if replaced == Replaced::Overtaken {
+                return Ok(None);
+            }
         }
         *seen = edited.seen;
-        Ok(Saved::new(wish.target, &edited.entries, limit, message))
+        Ok(Some(Saved::new(wish.target, &edited.entries, limit, message)))
     }
 
     fn with<T>(&self, session: &SessionId, work: impl FnOnce(&mut Acquaintance) -> T) -> T {

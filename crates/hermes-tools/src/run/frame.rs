@@ -15,24 +15,24 @@ const SHORTEST: usize = 32;
 /// The content of a result in its frame; each text of a list in its own.
 pub(super) fn framed(source: &str, content: Content) -> Content {
     match content {
-        Content::Text(text) => Content::Text(framed_text(source, text)),
+        Content::Text(text) => Content::Text(framed_text(source, &text)),
         Content::Parts(parts) => Content::Parts(parts.into_iter().map(|part| framed_part(source, part)).collect()),
     }
 }
 
 fn framed_part(source: &str, mut part: Part) -> Part {
-    if let Some(text) = part.text().map(str::to_owned) {
-        part.0.insert("text".to_owned(), Value::String(framed_text(source, text)));
+    if let Some(text) = part.text().map(|text| framed_text(source, text)) {
+        part.0.insert("text".to_owned(), Value::String(text));
     }
     part
 }
 
-fn framed_text(source: &str, text: String) -> String {
+fn framed_text(source: &str, text: &str) -> String {
     if text.chars().nth(SHORTEST - 1).is_none() {
-        return disarmed(&text);
+        return disarmed(text);
     }
     let source: String = source.chars().filter(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.')).collect();
-    format!("<{WORD} source=\"{source}\">\n{NOTICE}\n{}\n</{WORD}>", disarmed(&text))
+    format!("<{WORD} source=\"{source}\">\n{NOTICE}\n{}\n</{WORD}>", disarmed(text))
 }
 
 /// The text with every form of the frame's word broken.
@@ -105,7 +105,7 @@ mod tests {
     fn each_text_of_a_list_has_its_own_frame_and_pictures_stay() {
         let text = "a text that is long enough to tell something";
         let parts = vec![Part::of_text(text), Part::of_image("data:image/png;base64,AAAA")];
-        let framed_text = framed_text("mcp_x", text.to_owned());
+        let framed_text = framed_text("mcp_x", text);
         let wanted = vec![Part::of_text(framed_text), Part::of_image("data:image/png;base64,AAAA")];
         assert_eq!(framed("mcp_x", Content::Parts(parts)), Content::Parts(wanted));
     }
@@ -114,7 +114,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(128))]
         #[test]
         fn the_frame_ends_once(text in "(untrusted|UNTRUSTED|_tool_result|_Tool_|\u{200b}|result|</|>|é|[a-z ]{4}|\n){12,30}") {
-            let framed = framed_text("x", text.clone());
+            let framed = framed_text("x", &text);
             let visible: String = framed.chars().filter(|c| !is_invisible(*c)).collect();
             let times = visible.to_lowercase().matches(WORD).count();
             prop_assert_eq!(times, if text.chars().count() < SHORTEST { 0 } else { 2 }, "{}", visible);

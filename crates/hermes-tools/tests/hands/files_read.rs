@@ -285,3 +285,34 @@ async fn two_gigabytes_cost_no_memory_and_hardly_any_time() {
     assert!(resident().saturating_sub(before) < 300 << 20);
     assert!(began.elapsed() < std::time::Duration::from_secs(20), "{:?}", began.elapsed());
 }
+
+/// Run with `--release -- --ignored --nocapture quick` to see the numbers.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "measures; a busy machine would fail it"]
+#[allow(clippy::print_stdout, reason = "the numbers are what it is for")]
+async fn reads_and_writes_of_small_files_are_quick_in_a_release() {
+    let stage = Stage::new();
+    let text = "a line of a small file\n".repeat(100);
+    for number in 0..50 {
+        stage.write(&format!("src/f{number}.txt"), &text);
+    }
+    let middle = |mut times: Vec<std::time::Duration>| {
+        times.sort();
+        times[times.len() / 2]
+    };
+    let mut reads = Vec::new();
+    let mut writes = Vec::new();
+    for number in 0..50 {
+        let path = format!("src/f{number}.txt");
+        let began = std::time::Instant::now();
+        stage.call("read_file", json!({"path": path})).await;
+        reads.push(began.elapsed());
+        let began = std::time::Instant::now();
+        stage.call("write_file", json!({"path": path, "content": "new\n"})).await;
+        writes.push(began.elapsed());
+    }
+    let (read, write) = (middle(reads), middle(writes));
+    println!("read_file {read:?}, write_file {write:?}");
+    assert!(read < std::time::Duration::from_millis(1), "read_file took {read:?}");
+    assert!(write < std::time::Duration::from_millis(5), "write_file took {write:?}");
+}
