@@ -99,7 +99,10 @@ impl Shell<'_> {
         for inner in wrapper::unwrap(&name, &args) {
             printed = Some(self.found_inside(inner, &args, streams, via));
         }
-        self.scope.cwd = outer;
+        // `builtin cd` moves this very shell.
+        if !matches!(name.as_str(), "builtin" | "command") {
+            self.scope.cwd = outer;
+        }
         if printed.is_none() && matches!(name.as_str(), "ssh" | "su" | "sudo" | "chroot" | "nsenter") {
             let feed = streams.stdin.clone().or_else(|| self.stdin.clone());
             if let Some(feed) = feed {

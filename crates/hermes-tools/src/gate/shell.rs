@@ -490,6 +490,10 @@ impl<'a> Shell<'a> {
         if whole.text.len() > LONGEST_TEXT {
             whole = Word::unknown(whole.origin);
         }
+        // `PATH=` finds programs where one stands. What an unset variable left empty is not that.
+        if name == "PATH" && matches!(&assignment.value, AssignmentValue::Scalar(word) if word.value.is_empty()) {
+            self.notes.add(Seen::Loading, &name);
+        }
         self.set(name, whole);
     }
 

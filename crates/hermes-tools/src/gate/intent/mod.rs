@@ -97,6 +97,7 @@ pub static INTENTS: &[Intent] = &[
     hardline("delete the root, a system directory or the home", Does(files::deletes_vital)),
     hardline("format a filesystem", Does(files::formats)),
     hardline("write to a block device", Write(Place::is_disk)),
+    hardline("replace or delete a device", Does(files::replaces_device)),
     hardline("fork bomb", Walk(Seen::ForkBomb)),
     hardline("kill all processes", Does(processes::kills_everything)),
     hardline("shut down or restart the machine", Does(processes::powers_off)),
