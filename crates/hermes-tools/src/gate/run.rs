@@ -39,11 +39,14 @@ impl Shell<'_> {
         if via.is_empty() {
             // Aliases come first: bash puts them in place before it looks for anything else.
             if let Some(text) = self.scope.aliases.remove(&head.text) {
+                // A rule for `ls` is for the program, not for what somebody gave its name to.
+                self.notes.several();
                 let printed = self.source(&format!("{text} {}", self.behind_alias(&text, &args)));
                 self.scope.aliases.insert(head.text, text);
                 return printed;
             }
             if let Some(body) = self.function(&head.text) {
+                self.notes.several();
                 return self.call(&head.text, &body, Some(args));
             }
         }

@@ -50,7 +50,7 @@ impl Victim {
         }
         let path = format!("{}:{}", fakes.path().display(), std::env::var("PATH").unwrap_or_default());
         let variables = BTreeMap::from([("PATH".to_owned(), path)]);
-        let config = json!({"approvals": {"deny": ["git push *"]}});
+        let config = json!({"approvals": {"deny": ["git push *"], "allow": ["ls *"]}, "command_allowlist": ["pwd *"]});
         let stage = Stage::build(Plan { config, variables, answers, ..Plan::default() });
         for (name, text) in TREASURES {
             let path = stage.root().join("home").join(name);
@@ -107,10 +107,13 @@ impl Victim {
 }
 
 /// What is prepared in one command and what comes of it in the next. The first is harmless and runs.
-const IN_TWO_STEPS: [(&str, &str); 26] = [
+const IN_TWO_STEPS: [(&str, &str); 28] = [
     ("f() { cp src.txt \"$1\"; }", "f ~/.bashrc"),
     ("g() { rm \"$@\"; }", "g -rf ~/thesis.txt ~"),
     ("function k { command k2 \"$1\"; }; k2() { :; }; h() { tee \"$1\" < src.txt; }", "h ~/.profile"),
+    // Names that rules of the owner allow.
+    ("ls() { cp src.txt \"$1\"; }", "ls ~/.bashrc"),
+    ("alias pwd='cp src.txt'", "pwd ~/.bashrc"),
     ("alias x=rm", "x -rf ~"),
     ("alias e='env '; alias d='rm'", "e d -rf ~"),
     ("alias q='echo hi;'", "q cp src.txt ~/.bashrc"),
