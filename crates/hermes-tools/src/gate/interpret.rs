@@ -159,6 +159,8 @@ impl Shell<'_> {
                     self.file_runs(&content, text, more);
                 } else if text.starts_with("/dev/tcp") || !word.is_known() && word.origin >= Origin::Decoded {
                     self.notes.add(Seen::RemoteCode, text);
+                } else {
+                    self.runs_from_disk(word);
                 }
                 return;
             }

@@ -13,6 +13,7 @@ use std::collections::BTreeSet;
 
 const EXCERPT: usize = 120;
 const MOST_ACTS: usize = 400;
+const MOST_SCRIPTS: usize = 8;
 
 /// One danger that was seen.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,6 +44,8 @@ pub struct Judgement {
     pub motion: Motion,
     /// The files it would write, as far as they are known: absolute, and not led through links.
     pub writes: BTreeSet<String>,
+    /// Files it would run as scripts of a shell and did not write itself: absolute.
+    pub scripts: BTreeSet<String>,
     command: String,
 }
 
@@ -60,6 +63,7 @@ pub(super) struct Notes {
     shape: Shape,
     motion: Motion,
     written: BTreeSet<String>,
+    scripts: BTreeSet<String>,
     carried: Carried,
 }
 
@@ -71,6 +75,7 @@ impl Notes {
             shape: Shape::Plain,
             motion: Motion::Still,
             written: BTreeSet::new(),
+            scripts: BTreeSet::new(),
             carried: Carried::default(),
         }
     }
@@ -135,6 +140,13 @@ impl Notes {
         }
     }
 
+    /// A file that is run as a script.
+    pub(super) fn runs_script(&mut self, path: String) {
+        if self.scripts.len() < MOST_SCRIPTS {
+            self.scripts.insert(path);
+        }
+    }
+
     pub(super) fn several(&mut self) {
         self.shape = Shape::Composed;
     }
@@ -183,6 +195,6 @@ pub fn judge_after(remembered: &Remembered, command: &str, place: &Place) -> Jud
     let unread = |finding: &Finding| INTENTS.iter().any(|intent| intent.key == finding.key && intent.hides_text());
     let readable = !notes.findings.iter().any(unread);
     texts.extend(std::mem::take(&mut notes.acts));
-    let Notes { findings, shape, motion, written: writes, .. } = notes;
-    Judgement { findings, shape, texts, readable, motion, writes, command: command.to_owned() }
+    let Notes { findings, shape, motion, written: writes, scripts, .. } = notes;
+    Judgement { findings, shape, texts, readable, motion, writes, scripts, command: command.to_owned() }
 }

@@ -8,6 +8,7 @@ use super::consent::Consents;
 use super::decide::{Answer, Decision, Opinion, Permanence, Policy, Remember, Settled, Yolo, decide, hear, settle};
 use super::judge::{Finding, Judgement, judge_after};
 use super::matter::{self, Matter, Wanted};
+use super::on_disk;
 use super::permit::{Approval, Permit, Refused};
 use super::place::Place;
 use super::question::visible;
@@ -135,6 +136,13 @@ impl Gate {
                     judgement.findings.push(finding);
                 }
             }
+        }
+        if !judgement.scripts.is_empty() {
+            let (scripts, places) = (judgement.scripts.clone(), places.clone());
+            let read = tokio::task::spawn_blocking(move || on_disk::judged(&scripts, &places)).await;
+            let (findings, texts) = read.unwrap_or_default();
+            judgement.texts.extend(texts);
+            files.extend(findings);
         }
         if !judgement.writes.is_empty() {
             let written: Vec<PathBuf> = judgement.writes.iter().map(PathBuf::from).collect();

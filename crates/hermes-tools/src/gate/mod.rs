@@ -8,16 +8,19 @@
 //! let pass carries a [`Permit`].
 
 mod act;
+mod builtin;
 mod carry;
 mod consent;
 mod decide;
 mod expand;
 mod feed;
+mod fragment;
 mod intent;
 mod interpret;
 mod judge;
 mod keeper;
 mod matter;
+mod on_disk;
 mod parameter;
 mod pattern;
 mod permit;

@@ -180,6 +180,13 @@ impl Place {
         self.absolute(text, cwd).is_some_and(|path| path == self.home)
     }
 
+    /// A device, and not one of the folders beside them that hold files.
+    pub(super) fn is_device(&self, text: &str, cwd: Option<&str>) -> bool {
+        let path = self.absolute(text, cwd);
+        let device = path.as_deref().and_then(|path| path.strip_prefix("/dev/"));
+        device.is_some_and(|device| !["shm/", "mqueue/", "hugepages/"].iter().any(|folder| device.starts_with(folder)))
+    }
+
     pub(super) fn is_disk(&self, text: &str, cwd: Option<&str>) -> bool {
         let path = self.absolute(text, cwd);
         let device = path.as_deref().and_then(|path| path.strip_prefix("/dev/"));

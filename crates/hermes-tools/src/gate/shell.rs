@@ -9,7 +9,6 @@ use super::judge::Notes;
 use super::place::Place;
 use super::remembered::{Body, Remembered};
 use super::script;
-use super::stream::Streams;
 use super::word::{Origin, Word};
 use brush_parser::ast::{
     AndOr, Assignment, AssignmentName, AssignmentValue, Command, CommandPrefixOrSuffixItem as Item, CompoundCommand,
@@ -22,9 +21,6 @@ use std::rc::Rc;
 const MOST_STEPS: usize = 20_000;
 const DEEPEST: usize = 24;
 const LONGEST_TEXT: usize = 200_000;
-const MOST_FRAGMENTS: usize = 400;
-/// Stands in place of a wrapper where a command was only found by looking at pieces.
-pub(super) const FRAGMENT: &str = "fragment";
 
 /// What a subshell gets a copy of.
 #[derive(Clone)]
@@ -141,39 +137,6 @@ impl<'a> Shell<'a> {
         }
         self.depth -= 1;
         output
-    }
-
-    /// A text that cannot be read is still searched, piece by piece: consent to it must not carry a hardline command.
-    fn fragments(&mut self, text: &str) {
-        const ENDS: [char; 12] = [';', '&', '|', '\n', '(', ')', '{', '}', '`', '"', '\'', '$'];
-        let words = ["do", "then", "else", "!", "in"];
-        for piece in text.split(ENDS).take(MOST_FRAGMENTS) {
-            let piece = piece.split_whitespace().map(Word::literal);
-            let piece: Vec<Word> = piece.skip_while(|word| words.contains(&word.text.as_str())).collect();
-            self.run(piece, &Streams::default(), &[FRAGMENT]);
-        }
-    }
-
-    /// Words of a program that runs commands out of its own options: `ProxyCommand=rm -rf ~`, `:!reboot`. Each program
-    /// writes them in another way, so every piece is looked at.
-    pub(super) fn hidden(&mut self, words: &[Word], stdin: Option<&Word>) {
-        const ENDS: [char; 17] =
-            ['=', ':', '!', '%', '|', ';', '&', '(', ')', '{', '}', '`', '"', '\'', '$', ',', '\n'];
-        let texts = words.iter().chain(stdin).map(|word| word.text.as_str());
-        for piece in texts.flat_map(|text| text.split(ENDS)).take(MOST_FRAGMENTS) {
-            let mut piece: Vec<Word> = piece.split_whitespace().map(Word::literal).collect();
-            let is_verb = |word: &Word| ["shell", ".shell", ".system", "system"].contains(&word.text.as_str());
-            // A line of a crontab begins with its times.
-            let times = piece.iter().take_while(|word| word.text.bytes().all(|byte| b"0123456789*/-".contains(&byte)));
-            let times = times.count();
-            piece.drain(..times);
-            if piece.first().is_some_and(is_verb) {
-                piece.remove(0);
-            }
-            if piece.first().is_some_and(|word| !word.text.starts_with('-')) {
-                self.run(piece, &Streams::default(), &[FRAGMENT]);
-            }
-        }
     }
 
     fn list(&mut self, list: &CompoundList) -> Word {
@@ -489,6 +452,10 @@ impl<'a> Shell<'a> {
         whole.push(&value);
         if whole.text.len() > LONGEST_TEXT {
             whole = Word::unknown(whole.origin);
+        }
+        // `PATH=` finds programs where one stands. What an unset variable left empty is not that.
+        if name == "PATH" && matches!(&assignment.value, AssignmentValue::Scalar(word) if word.value.is_empty()) {
+            self.notes.add(Seen::Loading, &name);
         }
         self.set(name, whole);
     }

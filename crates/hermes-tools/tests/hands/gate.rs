@@ -1,7 +1,7 @@
 //! The gate as calls of a model meet it: who is asked, what they see, what is remembered, and that no way leads round it.
 
-use crate::paper::paper;
-use crate::stage::{Kept, Plan};
+use crate::paper::{Threshold, paper};
+use crate::stage::{Kept, Plan, Stage};
 use futures_util::future::{BoxFuture, join_all};
 use hermes_core::clock::{Clock, RealClock};
 use hermes_core::stop::Stop;
@@ -24,37 +24,60 @@ fn corpus(text: &'static str) -> Vec<String> {
     lines.map(|line| line.replace('␤', "\n").replace('␛', "\u{1b}")).collect()
 }
 
-/// The ways a command can come: the tool, and what else is in its arguments. A tool that runs commands belongs here.
-const WAYS: [(&str, &str); 4] = [
-    ("paper_shell", "{}"),
-    ("paper_shell", r#"{"background": true}"#),
-    ("paper_shell", r#"{"pty": true}"#),
-    ("runner", "{}"),
+/// The ways a command can come: the tool, what else is in its arguments, and the argument that is the command. A tool
+/// that runs commands belongs here. `SHELL` stands for a shell that runs already.
+const WAYS: [(&str, &str, &str); 6] = [
+    ("runner", "{}", "command"),
+    ("terminal", "{}", "command"),
+    ("terminal", r#"{"background": true}"#, "command"),
+    ("terminal", r#"{"pty": true}"#, "command"),
+    ("process", r#"{"action": "submit", "session_id": "SHELL"}"#, "data"),
+    ("process", r#"{"action": "write", "session_id": "SHELL"}"#, "data"),
 ];
+
+/// A stage with a shell that waits for input, and its id.
+async fn with_a_shell() -> (Stage, String) {
+    let (stage, _) = paper(Plan::default());
+    std::fs::create_dir_all(stage.root().join("home/work")).expect("a folder");
+    stage.desk.move_to(stage.root().join("home/work"));
+    let started = stage.call("terminal", json!({"command": "bash", "background": true})).await;
+    let id = started["session_id"].as_str().unwrap_or_else(|| panic!("no shell: {started}")).to_owned();
+    (stage, id)
+}
+
+/// Offers each command on a way. What passed the gate, and what it refused.
+async fn offered(stage: &Stage, shell: &str, way: (&str, &str, &str), commands: &[String]) -> (Vec<String>, usize) {
+    let (tool, more, argument) = way;
+    let home = stage.root().join("home").display().to_string();
+    let call = |(at, command): (usize, &String)| {
+        let mut arguments: Value = serde_json::from_str(&more.replace("SHELL", shell)).expect("JSON");
+        arguments[argument] = command.replace("/home/ada", &home).into();
+        ToolCall::new(CallId::new(format!("call_{at}")), tool, arguments.to_string().as_str())
+    };
+    let calls: Vec<ToolCall> = commands.iter().enumerate().map(call).collect();
+    let threshold = Threshold::default();
+    let results = stage.hands().run(&calls, &stage.desk, &threshold, &stage.stop).await.expect("no tool aborts");
+    let passed = threshold.passed();
+    let names = results.iter().zip(commands).filter(|(result, _)| passed.contains(&result.call));
+    let refused = results.iter().filter(|result| result.status == Status::Blocked && !passed.contains(&result.call));
+    (names.map(|(_, command)| command.clone()).collect(), refused.count())
+}
 
 #[tokio::test]
 async fn with_nobody_there_no_danger_passes_on_any_way_and_ordinary_work_goes_on() {
     let dangers = corpus(include_str!("../gate/dangers.txt"));
     let ordinary: Vec<String> = corpus(include_str!("../gate/ordinary.txt")).into_iter().skip(1).collect();
     assert!(dangers.len() > 500 && ordinary.len() > 300, "{} and {}", dangers.len(), ordinary.len());
-    for (tool, more) in WAYS {
-        let (stage, reached) = paper(Plan::default());
-        let home = stage.root().join("home").display().to_string();
-        stage.desk.move_to(stage.root().join("home/work"));
-        let calls = |commands: &[String]| -> Vec<(&str, Value)> {
-            let call = |command: &String| {
-                let mut arguments: Value = serde_json::from_str(more).expect("JSON");
-                arguments["command"] = command.replace("/home/ada", &home).into();
-                (tool, arguments)
-            };
-            commands.iter().map(call).collect()
-        };
-        let results = stage.batch(&calls(&dangers)).await;
-        assert_eq!(*reached.lock().expect("reached"), Vec::<String>::new(), "{tool} {more}");
-        assert!(results.iter().all(|result| result.status == Status::Blocked), "{tool} {more}");
-        stage.batch(&calls(&ordinary)).await;
-        let ran = reached.lock().expect("reached").len();
-        assert!((ordinary.len() - ran) * 100 < ordinary.len() * 3, "{tool} {more}: {ran} of {} ran", ordinary.len());
+    for way in WAYS {
+        let (stage, shell) = with_a_shell().await;
+        let (passed, refused) = offered(&stage, &shell, way, &dangers).await;
+        assert_eq!(passed, Vec::<String>::new(), "{way:?}");
+        // The rest is refused by the tool itself, before the gate is asked: tabs for a shell, servers in the foreground.
+        assert!(refused * 100 > dangers.len() * 95, "{way:?}: {refused} of {}", dangers.len());
+        let (passed, refused) = offered(&stage, &shell, way, &ordinary).await;
+        assert!(refused * 100 < ordinary.len() * 3, "{way:?}: {refused} of {} refused", ordinary.len());
+        assert!(passed.len() * 100 > ordinary.len() * 95, "{way:?}: {} of {} passed", passed.len(), ordinary.len());
+        stage.desk.shop.processes.close().await;
     }
 }
 

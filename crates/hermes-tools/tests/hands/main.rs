@@ -7,6 +7,7 @@
     reason = "a panic is how a test reports what it did not expect"
 )]
 
+mod attack;
 mod checkpoint;
 mod clarify;
 mod contract;

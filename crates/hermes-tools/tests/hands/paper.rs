@@ -1,18 +1,53 @@
 //! Tools of paper: they go the whole way of a call and then only write down what they would have done.
 
 use crate::stage::{Plan, Stage};
+use futures_util::future::BoxFuture;
 use hermes_tools::desk::Cx;
 use hermes_tools::effects::{Company, Effects};
 use hermes_tools::gate::Permit;
 use hermes_tools::registry::Replace;
+use hermes_tools::run::{Finished, Witness};
 use hermes_tools::tool::{Card, Output, Tool, ToolError};
+use hermes_types::{CallId, ToolCall};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 /// What reached the tools: nothing real happens, but everything that would have is written down.
 pub(crate) type Reached = Arc<Mutex<Vec<String>>>;
+
+/// Writes down what passed the gate and stops it there: behind this everything would really happen.
+#[derive(Default)]
+pub(crate) struct Threshold {
+    /// Calls that may go on.
+    open: BTreeSet<CallId>,
+    passed: Mutex<BTreeSet<CallId>>,
+}
+
+impl Threshold {
+    /// Lets these go on.
+    pub(crate) fn open_for(calls: &[ToolCall]) -> Self {
+        Self { open: calls.iter().map(|call| call.id.clone()).collect(), passed: Mutex::default() }
+    }
+
+    pub(crate) fn passed(&self) -> BTreeSet<CallId> {
+        self.passed.lock().expect("passed").clone()
+    }
+}
+
+impl Witness for Threshold {
+    fn begins<'a>(&'a self, call: &'a ToolCall, _effects: &'a Effects) -> BoxFuture<'a, Result<(), String>> {
+        self.passed.lock().expect("passed").insert(call.id.clone());
+        let stopped = if self.open.contains(&call.id) { Ok(()) } else { Err("nothing goes beyond this".to_owned()) };
+        Box::pin(std::future::ready(stopped))
+    }
+
+    fn ended<'a>(&'a self, _finished: &'a Finished) -> BoxFuture<'a, Result<(), String>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+}
 
 /// Runs commands, under any name. Only says which ones would have run.
 pub(crate) struct PaperShell {

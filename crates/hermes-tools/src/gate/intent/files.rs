@@ -50,6 +50,18 @@ fn removes_all_found(act: &Act<'_>) -> bool {
     removes && !narrows && starts.into_iter().any(|start| act.is_vital(start))
 }
 
+/// `mv x /dev/null` does not throw x away: it puts a file in the place of the device, and nothing works any more.
+pub(super) fn replaces_device(act: &Act<'_>) -> bool {
+    let operands = act.operands();
+    let last = operands.len().saturating_sub(1);
+    let touched = match act.name {
+        "mv" | "rm" | "unlink" | "mknod" | "srm" => 0,
+        "ln" | "install" => last,
+        _ => return false,
+    };
+    operands.into_iter().skip(touched).any(|path| act.place.is_device(path, act.cwd))
+}
+
 pub(super) fn formats(act: &Act<'_>) -> bool {
     (act.name == "mkfs" || act.name.starts_with("mkfs.") || act.is(&["mke2fs", "mkswap", "newfs", "mkntfs", "mkdosfs"]))
         && !act.long("--help")

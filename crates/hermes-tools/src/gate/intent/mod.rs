@@ -51,6 +51,7 @@ pub(super) enum Seen {
     Loading,
     KeysLeave,
     KeysRead,
+    GraveScript,
 }
 
 #[derive(Clone, Copy)]
@@ -97,6 +98,7 @@ pub static INTENTS: &[Intent] = &[
     hardline("delete the root, a system directory or the home", Does(files::deletes_vital)),
     hardline("format a filesystem", Does(files::formats)),
     hardline("write to a block device", Write(Place::is_disk)),
+    hardline("replace or delete a device", Does(files::replaces_device)),
     hardline("fork bomb", Walk(Seen::ForkBomb)),
     hardline("kill all processes", Does(processes::kills_everything)),
     hardline("shut down or restart the machine", Does(processes::powers_off)),
@@ -106,6 +108,7 @@ pub static INTENTS: &[Intent] = &[
     once("command name is only known when it runs", Walk(Seen::UnknownCommand)),
     once("command name with look-alike letters", Walk(Seen::LookAlike)),
     once("runs text that is only known when it runs", Walk(Seen::ComputedCode)),
+    once(GRAVE_SCRIPT, Walk(Seen::GraveScript)),
     // Deleting.
     dangerous("delete in root path", Does(files::deletes_in_root)),
     dangerous("recursive delete", Does(files::deletes_recursively)),
@@ -187,6 +190,9 @@ pub static INTENTS: &[Intent] = &[
     dangerous("sudo with askpass or shell flags", Does(processes::sudo_flags)),
 ];
 
+/// A file may hold more than it does: what would never run as a command is asked about in a script.
+pub(super) const GRAVE_SCRIPT: &str = "script with a command that never runs by itself";
+
 /// Refused while no password is configured: it guesses or waits.
 pub(super) const SUDO_STDIN: &str = "sudo reading its password from standard input";
 
@@ -221,6 +227,15 @@ pub fn canonical_key(text: &str) -> Option<&'static str> {
 pub(super) fn hides_code(act: &Act<'_>) -> bool {
     programs::runs_helper(act) || reach::hides_command(act) || programs::opens_shell(act) || act.name == "crontab"
 }
+
+/// Findings that count in a script that lies on disk too. What else projects do in their own scripts is their business.
+pub(super) const COUNT_IN_SCRIPTS: [&str; 5] = [
+    "overwrite sensitive file",
+    "change the settings of hermes",
+    "read keys",
+    "send keys to another machine",
+    "open a shell to the network",
+];
 
 /// Names worth recognising behind a pattern such as `/bin/r?`.
 pub(super) const NOTABLE: [&str; 24] = [

@@ -277,6 +277,7 @@ pub(in crate::gate) fn loads(name: &str, value: &str) -> bool {
     };
     match name {
         // Everybody may put things here, or whoever made the directory that a command stands in.
+        "PATH" | "LD_LIBRARY_PATH" if value.is_empty() => false,
         "PATH" | "LD_LIBRARY_PATH" => value.trim_end_matches(':').split(':').any(foreign),
         "NODE_OPTIONS" => ["--require", "-r ", "--import", "loader"].iter().any(|flag| value.contains(flag)),
         "JAVA_TOOL_OPTIONS" | "_JAVA_OPTIONS" | "JDK_JAVA_OPTIONS" => {

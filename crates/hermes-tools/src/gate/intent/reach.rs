@@ -181,12 +181,15 @@ const GIT_RUNS: [(&str, &[&str]); 5] = [
 ];
 
 pub(super) fn hides_command(act: &Act<'_>) -> bool {
-    let escapes = |text: &str| {
-        let text = text.to_lowercase();
-        ESCAPES.iter().any(|(program, sign)| {
-            let means = if program.is_empty() { act.is(&CLIENTS) } else { act.name == *program };
-            means && text.contains(sign)
-        })
+    let is_client = act.is(&CLIENTS);
+    let mut signs = ESCAPES
+        .iter()
+        .filter(|(program, _)| if program.is_empty() { is_client } else { act.name == *program })
+        .map(|(_, sign)| *sign)
+        .peekable();
+    let escapes = signs.peek().is_some() && {
+        let words: Vec<String> = act.texts().map(str::to_lowercase).collect();
+        signs.any(|sign| words.iter().any(|word| word.contains(sign)))
     };
     let git = act.name == "git"
         && GIT_RUNS.iter().any(|(verb, words)| {
@@ -204,7 +207,7 @@ pub(super) fn hides_command(act: &Act<'_>) -> bool {
         && act.stdin.is_some();
     let piped = act.is(&["awk", "gawk", "mawk", "nawk"])
         && act.texts().any(|text| text.contains("| \"") || text.contains("|\"") || text.contains("|&"));
-    act.texts().any(escapes) || git || traced || configured || typed || read || piped
+    escapes || git || traced || configured || typed || read || piped
 }
 
 fn runs(text: &str, word: &str) -> bool {
