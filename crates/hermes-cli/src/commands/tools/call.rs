@@ -154,7 +154,7 @@ mod tests {
         let table = [
             (r#"{"command": "ls""#, "EOF while parsing an object at line 1 column 16\n  {\"command\": \"ls\" <- here"),
             ("{command: 1}", "key must be a string at line 1 column 2\n  {c <- here"),
-            ("{\n \"päth\": ,}", "expected value at line 2 column 10\n  \"päth\": , <- here"),
+            ("{\n \"päth\": ,}", "expected value at line 2 column 11\n  \"päth\": , <- here"),
         ];
         for (text, expected) in table {
             assert_eq!(object(text), Err(format!("the arguments are no JSON: {expected}")), "{text}");
