@@ -84,7 +84,7 @@ async fn dispatch(args: CheckpointsArgs, profile: Option<&str>, console: &mut Co
             }
             CheckpointsCommand::Prune => {
                 let pruned = checkpoints.tidy().await.map_err(trouble)?;
-                writeln!(console.out, "{}", told(pruned))?;
+                writeln!(console.out, "{}", told(&pruned))?;
                 Ok(Exit::Done)
             }
         }
@@ -194,8 +194,8 @@ fn what(project: &Path, file: Option<&Path>) -> String {
     paper::one_line(&file.unwrap_or(project).display().to_string())
 }
 
-fn told(pruned: Pruned) -> String {
-    let Pruned { projects, snapshots, bytes } = pruned;
+fn told(pruned: &Pruned) -> String {
+    let Pruned { projects, snapshots, bytes } = *pruned;
     let (projects, snapshots) =
         (table::count(projects as u64, "project"), table::count(snapshots as u64, "checkpoint"));
     format!("Deleted {snapshots} and {projects} that are gone; {} are free again.", table::size(bytes))

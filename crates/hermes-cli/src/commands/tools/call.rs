@@ -90,9 +90,8 @@ fn characters(line: &str, column: usize) -> usize {
 /// A word about each argument that the tool does not know and will not look at.
 fn strangers(registry: &Registry, tool: &str, arguments: &Object) -> Vec<String> {
     let known = registry.describe().into_iter().find(|known| known.card.name == tool);
-    let Some(properties) = known.and_then(|known| known.card.parameters["properties"].as_object().cloned()) else {
-        return Vec::new();
-    };
+    let properties = known.and_then(|known| known.card.parameters.get("properties")?.as_object().cloned());
+    let Some(properties) = properties else { return Vec::new() };
     let strange = arguments.keys().filter(|name| !properties.contains_key(*name));
     strange
         .map(|name| {
