@@ -12,6 +12,7 @@ mod terminal;
 pub use adviser::Counsel;
 pub use allowlist::Allowlist;
 
+use crate::output::terminal::width;
 use futures_util::future::BoxFuture;
 use hermes_tools::face::{ApprovalQuestion, Clarification, Face, Nobody, Reply};
 use hermes_tools::gate::{Answer, Channel, Excerpt, Permanence, excerpt, visible};
@@ -19,6 +20,7 @@ use std::fmt::Write as _;
 use std::io::IsTerminal;
 use std::sync::Arc;
 use terminal::{Echo, say};
+use unicode_width::UnicodeWidthChar as _;
 
 /// Whoever sits at this terminal.
 #[derive(Debug, Clone, Copy)]
@@ -40,12 +42,12 @@ impl Face for Person {
 
     fn approve(&self, question: ApprovalQuestion) -> BoxFuture<'_, Answer> {
         Box::pin(async move {
-            say(&shown(&question, Length::Excerpt));
+            say(&shown(&question, Length::Excerpt, width()));
             loop {
                 let line = terminal::line(choices(&question), Echo::On, "No answer: it does not run.").await;
                 match line.as_deref().map_or(Heard::Answer(Answer::Deny), |line| heard(line, question.permanence)) {
                     Heard::Answer(answer) => return answer,
-                    Heard::ShowAll => say(&shown(&question, Length::Whole)),
+                    Heard::ShowAll => say(&shown(&question, Length::Whole, width())),
                     Heard::Nothing => say("That is none of the answers.\n"),
                 }
             }
@@ -85,7 +87,7 @@ enum Length {
 }
 
 /// The question as a person reads it.
-fn shown(question: &ApprovalQuestion, length: Length) -> String {
+fn shown(question: &ApprovalQuestion, length: Length, width: usize) -> String {
     let what = match length {
         Length::Whole => question.what.clone(),
         Length::Excerpt => match excerpt(&question.what) {
@@ -98,7 +100,9 @@ fn shown(question: &ApprovalQuestion, length: Length) -> String {
     let mut out = format!("\n{} wants to do something that needs your consent:\n\n", question.tool);
     // Writing into a string cannot fail.
     for line in what.lines() {
-        let _ = writeln!(out, "    {line}");
+        for (at, piece) in folded(line, width.saturating_sub(EDGE.len())).into_iter().enumerate() {
+            let _ = writeln!(out, "{}{piece}", if at == 0 { EDGE } else { GOES_ON });
+        }
     }
     out.push('\n');
     if let Some(cwd) = &question.cwd {
@@ -113,6 +117,31 @@ fn shown(question: &ApprovalQuestion, length: Length) -> String {
     }
     out.push('\n');
     out
+}
+
+/// How lines of what would be done begin, and how those that go on do.
+const EDGE: &str = "    ";
+const GOES_ON: &str = "  … ";
+/// Narrower than this nothing can be read.
+const NARROWEST: usize = 20;
+
+/// A line in pieces that fit. Left to the terminal, the rest of a line would begin at the edge, where only our own words
+/// stand: a command could write a `why` of its own there.
+fn folded(line: &str, room: usize) -> Vec<String> {
+    let room = room.max(NARROWEST);
+    let (mut pieces, mut taken) = (vec![String::new()], 0);
+    for found in line.replace('\t', EDGE).chars() {
+        let cells = found.width().unwrap_or(0);
+        if taken + cells > room {
+            pieces.push(String::new());
+            taken = 0;
+        }
+        taken += cells;
+        if let Some(piece) = pieces.last_mut() {
+            piece.push(found);
+        }
+    }
+    pieces
 }
 
 fn choices(question: &ApprovalQuestion) -> String {
@@ -187,7 +216,7 @@ mod tests {
     fn a_question_says_what_where_and_why() {
         let question = question("rm -rf build\ngit clean -fd", Permanence::Offered);
         assert_eq!(
-            format!("{}{}", shown(&question, Length::Excerpt), choices(&question)),
+            format!("{}{}", shown(&question, Length::Excerpt, 80), choices(&question)),
             "\nterminal wants to do something that needs your consent:\n\n    rm -rf build\n    git clean -fd\n\n  \
              where   /home/ada/work\n  why     recursive delete\n          git clean with force (deletes untracked files)\n  \
              but     the model that was consulted advises against it\n\n  \
@@ -198,10 +227,19 @@ mod tests {
     #[test]
     fn a_long_command_shows_both_ends_and_all_of_it_on_request() {
         let long = question(&format!("echo {}; rm -rf x", "a".repeat(9_000)), Permanence::OnceOnly);
-        let first = shown(&long, Length::Excerpt);
+        let first = shown(&long, Length::Excerpt, 20_000);
         assert!(first.contains("characters are not shown") && first.contains("; rm -rf x"), "{first}");
-        assert!(shown(&long, Length::Whole).contains(&long.what));
+        assert!(shown(&long, Length::Whole, 20_000).contains(&long.what));
         assert_eq!(choices(&long), "  o once  v show all  D deny  (deny after 60 s) > ");
+    }
+
+    #[test]
+    fn a_long_line_never_reaches_the_edge() {
+        let forged = format!("rm -rf x {}  why     harmless", " ".repeat(67));
+        let expected = format!("    rm -rf x{}\n  …   why     harmless\n", " ".repeat(68));
+        let shown = shown(&question(&forged, Permanence::Offered), Length::Excerpt, 80);
+        assert!(shown.contains(&expected), "{shown}");
+        assert_eq!(folded("汉字汉字汉字汉字汉字汉字\tx", 0), ["汉字汉字汉字汉字汉字", "汉字    x"]);
     }
 
     #[test]

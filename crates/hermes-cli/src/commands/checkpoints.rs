@@ -84,7 +84,7 @@ async fn dispatch(args: CheckpointsArgs, profile: Option<&str>, console: &mut Co
             }
             CheckpointsCommand::Prune => {
                 let pruned = checkpoints.tidy().await.map_err(trouble)?;
-                writeln!(console.out, "{}", told(pruned))?;
+                writeln!(console.out, "{}", told(&pruned))?;
                 Ok(Exit::Done)
             }
         }
@@ -137,16 +137,12 @@ async fn list(hands: &Hands, dir: &Path, as_json: bool, console: &mut Console<'_
     };
     let rows: Vec<[String; 5]> = found.iter().map(line).collect();
     table::write_within(Paper::of_process().width, console.out, &rows)?;
-    writeln!(console.out, "Look with `hermes checkpoints diff N`, go back with `hermes checkpoints restore N [FILE]`.")?;
+    writeln!(console.out, "Look with `hermes checkpoints diff N`.")?;
+    writeln!(console.out, "Go back with `hermes checkpoints restore N [FILE]`.")?;
     Ok(Exit::Done)
 }
 
-async fn diff(
-    checkpoints: &Checkpoints,
-    dir: &Path,
-    which: &str,
-    console: &mut Console<'_>,
-) -> Result<Exit, Trouble> {
+async fn diff(checkpoints: &Checkpoints, dir: &Path, which: &str, console: &mut Console<'_>) -> Result<Exit, Trouble> {
     let Changes { since, summary, diff, cut } = checkpoints.diff(dir, &named(which)?).await.map_err(trouble)?;
     if diff.trim().is_empty() {
         writeln!(console.err, "Nothing has changed since checkpoint {} ({}).", since.number, short(&since))?;
@@ -155,7 +151,8 @@ async fn diff(
     writeln!(console.err, "Since checkpoint {} ({}, {}):", since.number, short(&since), time(&since))?;
     writeln!(console.err, "{}\n", paper::shown(summary.trim_end()))?;
     // A program that applies the diff needs every byte of it; a terminal must not obey them.
-    let diff = if Paper::of_process().is_terminal() { paper::shown(diff.trim_end()) } else { diff.trim_end().to_owned() };
+    let diff =
+        if Paper::of_process().is_terminal() { paper::shown(diff.trim_end()) } else { diff.trim_end().to_owned() };
     writeln!(console.out, "{diff}")?;
     if cut {
         writeln!(console.err, "… the diff is longer; only its beginning is shown.")?;
@@ -188,7 +185,7 @@ async fn restore(
     }
     if let Some(before) = before {
         let before: String = before.chars().take(SHORT).collect();
-        writeln!(console.out, "`hermes checkpoints restore {before}` takes this back.")?;
+        writeln!(console.out, "`hermes checkpoints restore {before}` takes this back; the numbers moved on by one.")?;
     }
     Ok(if failed.is_empty() { Exit::Done } else { Exit::Failed })
 }
@@ -197,9 +194,10 @@ fn what(project: &Path, file: Option<&Path>) -> String {
     paper::one_line(&file.unwrap_or(project).display().to_string())
 }
 
-fn told(pruned: Pruned) -> String {
-    let Pruned { projects, snapshots, bytes } = pruned;
-    let (projects, snapshots) = (table::count(projects as u64, "project"), table::count(snapshots as u64, "checkpoint"));
+fn told(pruned: &Pruned) -> String {
+    let Pruned { projects, snapshots, bytes } = *pruned;
+    let (projects, snapshots) =
+        (table::count(projects as u64, "project"), table::count(snapshots as u64, "checkpoint"));
     format!("Deleted {snapshots} and {projects} that are gone; {} are free again.", table::size(bytes))
 }
 

@@ -5,7 +5,7 @@ mod info;
 mod list;
 mod switch;
 
-use super::{Console, Exit, Trouble};
+use super::{Console, Exit, Trouble, paper};
 use crate::app::App;
 use crate::hands::{self, Hands};
 use hermes_core::stop::Stop;
@@ -24,7 +24,8 @@ Examples:
   echo '{\"pattern\": \"TODO\"}' | hermes tools call search_files -
 
 The result is one line of JSON on stdout; questions and warnings go to stderr.
-Exit codes: 0 done, 1 failed or not allowed, 2 wrong usage, 130 interrupted.";
+Exit codes: 0 done, 1 failed (a command too) or not allowed, 2 wrong usage,
+130 interrupted.";
 
 #[derive(Debug, clap::Args)]
 pub struct ToolsArgs {
@@ -112,6 +113,13 @@ async fn dispatch(args: ToolsArgs, profile: Option<&str>, console: &mut Console<
         ToolsCommand::Info { name, json } => info::run(&to_look_at(&app), &name, json, console),
         ToolsCommand::Call(args) => call::run(&app, args, console).await,
     }
+}
+
+/// A word about a platform that neither the program nor the settings know.
+fn doubt(app: &App, platform: &str, catalogue: &Catalogue<'_>) -> Option<String> {
+    let set = hands::effective(app).pointer("/platform_toolsets").and_then(|all| all.get(platform)).is_some();
+    let known = set || catalogue.description(&format!("hermes-{platform}")).is_some();
+    (!known).then(|| format!("… no platform `{}` is known; the terminal is `cli`", paper::one_line(platform)))
 }
 
 /// The toolsets that the settings choose for a platform.

@@ -33,9 +33,7 @@ fn masked(text: &str, world: &World) -> String {
             () => word.to_owned(),
         }
     };
-    text.split_inclusive('\n')
-        .map(|line| line.split(' ').map(word).collect::<Vec<_>>().join(" "))
-        .collect()
+    text.split_inclusive('\n').map(|line| line.split(' ').map(word).collect::<Vec<_>>().join(" ")).collect()
 }
 
 #[tokio::test]

@@ -48,7 +48,8 @@ async fn always_is_written_down_beside_the_comments_and_holds_for_scripts() {
     let mut person = Person::calling(&world, "terminal", &arguments);
     person.sees(QUESTION).await.types("a\n").await;
     assert_eq!(person.leaves().await.0, Some(0));
-    let written = "# mine\nmodel: {default: m} # stays\ncommand_allowlist:\n  - git push * # daily\n  - recursive delete\n";
+    let written =
+        "# mine\nmodel: {default: m} # stays\ncommand_allowlist:\n  - git push * # daily\n  - recursive delete\n";
     assert_eq!(config(&world), written);
     let arguments = dangerous(&world);
     call(&world, "terminal", &arguments).await.expect_code(0);

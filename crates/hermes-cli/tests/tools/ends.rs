@@ -28,15 +28,20 @@ async fn until_alive(marker: &str, count: usize) {
     }
 }
 
-/// A command with children that try to stay.
-fn clinging(marker: &str) -> String {
-    format!("(trap '' TERM INT HUP; setsid sleep {marker} & sleep {marker} & sleep {marker})")
+/// A home with a script whose children try to stay: deaf to signals, orphaned, in a session of their own. The command.
+fn clinging(marker: &str) -> (World, String) {
+    let own_session = format!("perl -MPOSIX -e 'POSIX::setsid(); exec qw(sleep {marker})'");
+    let script = format!("trap '' TERM INT HUP\n{own_session} &\n(sleep {marker} &)\nsleep {marker}\n");
+    let world = world().config("approvals: {mode: off}\n");
+    std::fs::write(world.work_dir().join("cling.sh"), script).expect("a script");
+    (world, "sh ./cling.sh".to_owned())
 }
 
 #[tokio::test]
 async fn a_timeout_leaves_nobody_behind() {
-    let (world, marker) = (world().config("approvals: {mode: off}\n"), marker(1));
-    let ran = call(&world, "terminal", &json!({"command": clinging(&marker), "timeout": 2})).await.expect_code(1);
+    let marker = marker(1);
+    let (world, command) = clinging(&marker);
+    let ran = call(&world, "terminal", &json!({"command": command, "timeout": 2})).await.expect_code(1);
     assert_eq!(alive(&marker), Vec::<String>::new());
     assert_eq!(result(&ran)["exit_code"], 124, "{}", ran.stdout);
 }
@@ -44,8 +49,9 @@ async fn a_timeout_leaves_nobody_behind() {
 #[tokio::test]
 async fn signals_leave_nobody_behind() {
     for (story, name) in [(2, "-INT"), (3, "-TERM")] {
-        let (world, marker) = (world().config("approvals: {mode: off}\n"), marker(story));
-        let arguments = json!({"command": clinging(&marker)}).to_string();
+        let marker = marker(story);
+        let (world, command) = clinging(&marker);
+        let arguments = json!({"command": command}).to_string();
         let child = world.command(HERMES, &["tools", "call", "terminal", &arguments]).spawn().expect("started");
         until_alive(&marker, 3).await;
         let pid = child.id().expect("running").to_string();
@@ -58,8 +64,8 @@ async fn signals_leave_nobody_behind() {
 #[tokio::test]
 async fn ctrl_c_leaves_nobody_behind() {
     let (world, marker) = (world(), marker(4));
-    let person = Person::calling(&world, "terminal", &json!({"command": format!("sleep {marker} | sleep {marker}")}));
-    let mut person = person;
+    let arguments = json!({"command": format!("sleep {marker} | sleep {marker}")});
+    let mut person = Person::calling(&world, "terminal", &arguments);
     until_alive(&marker, 2).await;
     person.types("\u{3}").await;
     let (code, seen) = person.leaves().await;
@@ -84,7 +90,16 @@ async fn arguments_from_a_pipe_can_be_waited_for_and_left() {
     let mut child = command.stdin(Stdio::piped()).spawn().expect("started");
     let _held_open = child.stdin.take();
     let pid = child.id().expect("running").to_string();
-    assert!(Command::new("kill").args(["-INT", &pid]).status().await.expect("kill runs").success());
+    assert!(Command::new("kill").args(["-TERM", &pid]).status().await.expect("kill runs").success());
     let ended = tokio::time::timeout(Duration::from_secs(5), child.wait()).await.expect("it ends").expect("ended");
     assert!(!ended.success());
+}
+
+#[tokio::test]
+async fn a_command_that_fails_fails_the_call() {
+    let world = world();
+    for (command, code) in [("true", 0), ("exit 3", 1)] {
+        let ran = call(&world, "terminal", &json!({ "command": command })).await.expect_code(code);
+        assert_eq!(result(&ran)["error"], Value::Null, "{}", ran.stdout);
+    }
 }

@@ -2,8 +2,8 @@
 
 use super::CallArgs;
 use crate::app::App;
-use crate::commands::waiting::stop_on_signal;
 use crate::commands::paper::{self, Paper};
+use crate::commands::waiting::stop_on_signal;
 use crate::commands::{Console, Exit, Trouble, directory};
 use crate::hands::Hands;
 use hermes_tools::desk::{Desk, Reach};
@@ -49,10 +49,11 @@ pub(super) async fn run(app: &App, args: CallArgs, console: &mut Console<'_>) ->
     desk.close().await;
     hands.close().await;
     let Some(finished) = results.into_iter().next() else { return Ok(Exit::Failed) };
-    print(&finished.content.text(), console)?;
+    let went_wrong = print(&finished.content.text(), console)?.is_some_and(|result| is_failure(&result));
     hands.tidy(&stop).await;
     Ok(match finished.status {
         _ if stop.stopped() => Exit::Interrupted,
+        Status::Done if went_wrong => Exit::Failed,
         Status::Done => Exit::Done,
         Status::Failed | Status::Blocked | Status::TimedOut | Status::Cancelled => Exit::Failed,
     })
@@ -68,9 +69,11 @@ fn read_all(console: &mut Console<'_>) -> Result<String, Trouble> {
 /// What a person typed as arguments. A model's slips are mended; a person can mend their own, and wants to know where.
 fn object(text: &str) -> Result<Object, String> {
     let text = if text.trim().is_empty() { "{}" } else { text };
-    match serde_json::from_str::<Value>(text) {
-        Ok(Value::Object(object)) => Ok(object),
-        Ok(_) => Err(r#"the arguments have to be a JSON object, such as {"path": "notes.txt"}"#.to_owned()),
+    if !text.trim_start().starts_with('{') {
+        return Err(r#"the arguments have to be a JSON object, such as {"path": "notes.txt"}"#.to_owned());
+    }
+    match serde_json::from_str::<Object>(text) {
+        Ok(object) => Ok(object),
         Err(error) => {
             let line = text.lines().nth(error.line().saturating_sub(1)).unwrap_or_default();
             let read: Vec<char> = line.chars().take(characters(line, error.column())).collect();
@@ -89,9 +92,8 @@ fn characters(line: &str, column: usize) -> usize {
 /// A word about each argument that the tool does not know and will not look at.
 fn strangers(registry: &Registry, tool: &str, arguments: &Object) -> Vec<String> {
     let known = registry.describe().into_iter().find(|known| known.card.name == tool);
-    let Some(properties) = known.and_then(|known| known.card.parameters["properties"].as_object().cloned()) else {
-        return Vec::new();
-    };
+    let properties = known.and_then(|known| known.card.parameters.get("properties")?.as_object().cloned());
+    let Some(properties) = properties else { return Vec::new() };
     let strange = arguments.keys().filter(|name| !properties.contains_key(*name));
     strange
         .map(|name| {
@@ -104,10 +106,16 @@ fn strangers(registry: &Registry, tool: &str, arguments: &Object) -> Vec<String>
         .collect()
 }
 
+/// A command that failed or ran out of time is a result for a model, and a failure for a shell.
+fn is_failure(result: &Value) -> bool {
+    result.get("exit_code").and_then(Value::as_i64).is_some_and(|code| code != 0)
+}
+
 /// The result on one line of stdout. What was put behind it for a model, such as notes of a directory, goes to stderr.
-fn print(text: &str, console: &mut Console<'_>) -> Result<(), Trouble> {
+fn print(text: &str, console: &mut Console<'_>) -> Result<Option<Value>, Trouble> {
     let mut values = serde_json::Deserializer::from_str(text).into_iter::<Value>();
-    let is_json = matches!(values.next(), Some(Ok(Value::Object(_) | Value::Array(_))));
+    let value = values.next().and_then(Result::ok).filter(|value| value.is_object() || value.is_array());
+    let is_json = value.is_some();
     let (result, behind) = if is_json { text.split_at(values.byte_offset()) } else { (text, "") };
     let result = match (is_json, Paper::of_process().is_terminal()) {
         (true, _) => paper::escaped(result.to_owned()),
@@ -119,7 +127,7 @@ fn print(text: &str, console: &mut Console<'_>) -> Result<(), Trouble> {
     if !behind.trim().is_empty() {
         writeln!(console.err, "{}", paper::shown(behind.trim()))?;
     }
-    Ok(())
+    Ok(value)
 }
 
 pub(super) fn unknown(registry: &Registry, name: &str) -> String {
@@ -132,7 +140,7 @@ pub(super) fn unknown(registry: &Registry, name: &str) -> String {
 }
 
 /// The name that was probably meant.
-fn alike<'a>(known: impl Iterator<Item = &'a str>, name: &str) -> Option<&'a str> {
+pub(super) fn alike<'a>(known: impl Iterator<Item = &'a str>, name: &str) -> Option<&'a str> {
     let scored = known.map(|known| (strsim::jaro_winkler(known, name), known));
     let best = scored.filter(|(score, _)| *score >= ALIKE).max_by(|one, other| one.0.total_cmp(&other.0));
     best.map(|(_, known)| known)
@@ -147,7 +155,7 @@ mod tests {
         let table = [
             (r#"{"command": "ls""#, "EOF while parsing an object at line 1 column 16\n  {\"command\": \"ls\" <- here"),
             ("{command: 1}", "key must be a string at line 1 column 2\n  {c <- here"),
-            ("{\n \"päth\": ,}", "expected value at line 2 column 10\n  \"päth\": , <- here"),
+            ("{\n \"päth\": ,}", "expected value at line 2 column 11\n  \"päth\": , <- here"),
         ];
         for (text, expected) in table {
             assert_eq!(object(text), Err(format!("the arguments are no JSON: {expected}")), "{text}");
@@ -159,7 +167,7 @@ mod tests {
     #[test]
     fn only_an_object_is_taken() {
         assert_eq!(object(" \n"), Ok(Object::new()));
-        for text in ["[1]", "null", "\"{}\"", "7"] {
+        for text in ["[1]", "null", "\"{}\"", "7", "touch x"] {
             assert!(object(text).is_err_and(|told| told.contains("a JSON object")), "{text}");
         }
     }

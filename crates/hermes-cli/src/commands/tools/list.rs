@@ -1,6 +1,6 @@
 //! Every toolset with its tools: used, switched off, or not there.
 
-use super::{USUAL_WIDTH, choice};
+use super::{USUAL_WIDTH, choice, doubt};
 use crate::app::App;
 use crate::commands::paper::{self, Paper};
 use crate::commands::{Console, Exit, Trouble, table};
@@ -40,6 +40,9 @@ pub(super) fn run(
     as_json: bool,
     console: &mut Console<'_>,
 ) -> Result<Exit, Trouble> {
+    if let Some(doubt) = doubt(app, platform, &Catalogue::new(&hands.registry)) {
+        writeln!(console.err, "{doubt}")?;
+    }
     let rows = rows(app, hands, platform);
     if as_json {
         writeln!(console.out, "{}", paper::json_pretty(&rows).map_err(std::io::Error::other)?)?;

@@ -1,9 +1,10 @@
 //! Giving toolsets to the agent and taking them away: `platform_toolsets.<platform>` in `config.yaml`.
 
-use super::choice;
+use super::call::alike;
+use super::{choice, doubt};
 use crate::app::App;
 use crate::commands::config::refuse_managed;
-use crate::commands::{Console, Exit, Trouble};
+use crate::commands::{Console, Exit, Trouble, paper};
 use crate::hands::Hands;
 use crate::settings::KeyPath;
 use crate::settings::edit::{self, Change};
@@ -28,8 +29,14 @@ pub(super) fn run(
     let catalogue = Catalogue::new(&hands.registry);
     let parts: BTreeSet<String> = toolset::configurable().map(str::to_owned).chain(hands.registry.toolsets()).collect();
     if let Some(name) = names.iter().find(|name| !parts.contains(*name)) {
-        let all = parts.into_iter().collect::<Vec<_>>().join(", ");
-        return Err(Trouble::Usage(format!("there is no toolset `{name}`. There are: {all}")));
+        let name = paper::one_line(name);
+        let meant = alike(parts.iter().map(String::as_str), &name).map(|meant| format!("; did you mean `{meant}`?"));
+        let told =
+            format!("there is no toolset `{name}`{} `hermes tools list` shows all", meant.as_deref().unwrap_or(";"));
+        return Err(Trouble::Usage(told));
+    }
+    if let Some(doubt) = doubt(app, platform, &catalogue) {
+        writeln!(console.err, "{doubt}")?;
     }
     let key = KeyPath::of(["platform_toolsets", platform]);
     refuse_managed(&app.home, &app.environment, &key)?;
@@ -50,7 +57,7 @@ pub(super) fn run(
     let file = edit::change_config(&app.home, |_| Ok::<_, Trouble>(vec![Change::Set(key, list)]))?;
     writeln!(
         console.out,
-        "{} {word} for `{platform}` from the next conversation on ({}).",
+        "{} {word} for `{platform}` from the next conversation on.\nWritten to {}.",
         are(names),
         file.display()
     )?;
