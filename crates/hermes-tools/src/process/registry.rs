@@ -418,9 +418,6 @@ async fn attend(
         }
     };
     let _silent = tokio::time::timeout(LONGEST_LISTENING, last_words).await;
-    if let Ok(mut input) = tracked.input.try_lock() {
-        *input = Input::Closed;
-    }
     let Some(inner) = inner.upgrade() else { return };
     let sights = tracked.finish(exit_code, inner.clock.elapsed());
     inner.tell(&tracked, sights);
@@ -433,6 +430,8 @@ async fn attend(
         inner.publish(&tracked, Happened::Ended { exit_code: end.exit_code, reason: end.reason, output });
     }
     inner.write_down().await;
+    // Last of all: somebody may still be writing to it.
+    *tracked.input.lock().await = Input::Closed;
 }
 
 fn record(tracked: &Tracked, owner: Identity) -> Option<Record> {

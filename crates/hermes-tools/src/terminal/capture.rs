@@ -37,6 +37,10 @@ impl Captured {
         self.lost += surplus;
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.head.is_empty() && self.tail.is_empty()
+    }
+
     /// The text, and the directory that stood between the markers.
     pub(super) fn finish(self, marker: Option<&str>) -> (String, Option<PathBuf>) {
         let Self { limit, mut head, tail, lost } = self;

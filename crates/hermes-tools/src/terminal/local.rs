@@ -244,7 +244,7 @@ impl Local {
         let stdin = if request.stdin == Stdin::Empty { Stdio::null() } else { Stdio::piped() };
         let launch =
             Launch { program: opened.bash.clone(), arguments: arguments(start.login, script), variables: given };
-        let streams = [stdin, Stdio::piped(), Stdio::null()];
+        let streams = [stdin, Stdio::piped(), Stdio::piped()];
         let launched: Launched = launch.piped(&self.sandbox, opened.setsid.as_deref(), streams).await?;
         Ok(watched(launched, request).await)
     }

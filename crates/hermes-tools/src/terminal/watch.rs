@@ -11,7 +11,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::process::{ChildStdin, ChildStdout};
+use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::time::{Instant, sleep, timeout};
 
 /// Between the request to end and the order to.
@@ -23,6 +23,7 @@ const IDLE: Duration = Duration::from_millis(300);
 /// And this is the end even if they go on talking.
 const LINGER: Duration = Duration::from_secs(2);
 const CHUNK: usize = 64 * 1024;
+const LONGEST_COMPLAINT: u64 = 4096;
 
 /// A command that has ended.
 pub(super) struct Watched {
@@ -60,8 +61,12 @@ pub(super) async fn watched(launched: Launched, request: Request) -> (Watched, F
         }
     };
     source.drain(&mut output, linger).await;
+    let exit_code = exit_code(status);
+    if exit_code != 0 && output.is_empty() {
+        complaint(child.stderr.take(), &mut output).await;
+    }
     leash.let_go();
-    (Watched { output, exit_code: exit_code(status), ended }, leash.family.clone())
+    (Watched { output, exit_code, ended }, leash.family.clone())
 }
 
 /// The same under a terminal.
@@ -83,6 +88,15 @@ async fn feed(pipe: Option<ChildStdin>, stdin: Stdin) {
         let _ = pipe.write_all(&bytes).await;
         let _ = pipe.shutdown().await;
     }
+}
+
+/// What was said before the shell took over: by a wrapper that could not start it.
+async fn complaint(pipe: Option<ChildStderr>, output: &mut Captured) {
+    let Some(pipe) = pipe else { return };
+    let mut text = Vec::new();
+    // Who holds it and says nothing has nothing to do with the start.
+    let _whole = timeout(IDLE, pipe.take(LONGEST_COMPLAINT).read_to_end(&mut text)).await;
+    output.take(&text);
 }
 
 struct Source {
@@ -116,4 +130,43 @@ impl Source {
 fn exit_code(status: Option<ExitStatus>) -> i32 {
     let signal = |status: ExitStatus| status.signal().map(|signal| 128 + signal);
     status.and_then(|status| status.code().or_else(|| signal(status))).unwrap_or(-1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::launch::Launch;
+    use super::super::sandbox::{Sandbox, SandboxMode};
+    use super::*;
+    use crate::process::Face;
+    use crate::settings::Surroundings;
+    use hermes_core::stop::Stop;
+    use std::collections::{BTreeMap, BTreeSet};
+    use std::process::Stdio;
+
+    #[tokio::test]
+    async fn a_wrapper_that_cannot_start_the_shell_is_heard() {
+        let around = Surroundings {
+            home: "/".into(),
+            hermes_home: "/".into(),
+            hermes_root: "/".into(),
+            cwd: "/".into(),
+            temp: "/tmp".into(),
+            variables: BTreeMap::new(),
+            private_variables: BTreeSet::new(),
+        };
+        let arguments = vec!["-c".into(), "echo cannot mount >&2; exit 1".into()];
+        let launch = Launch { program: "/bin/sh".into(), arguments, variables: BTreeMap::new() };
+        let streams = [Stdio::null(), Stdio::piped(), Stdio::piped()];
+        let launched = launch.piped(&Sandbox::new(SandboxMode::Off, &around), None, streams).await.unwrap();
+        let request = Request {
+            timeout: Duration::from_secs(20),
+            stdin: Stdin::Empty,
+            capture: Capture::Within(1000),
+            face: Face::Pipes,
+            sudo: None,
+            stop: Stop::new(),
+        };
+        let (Watched { output, exit_code, .. }, _) = watched(launched, request).await;
+        assert_eq!((output.finish(None).0.as_str(), exit_code), ("cannot mount\n", 1));
+    }
 }

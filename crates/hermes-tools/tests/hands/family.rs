@@ -143,6 +143,28 @@ async fn a_number_that_now_belongs_to_somebody_else_is_left_alone() {
     assert!(Family::found(real, "any").is_none(), "gone");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn the_terminal_an_earlier_run_was_started_from_is_not_its_family() {
+    use std::io::BufRead;
+    let (left, person) = (format!("3600.{:09}", rand_digits()), format!("3600.{:09}", rand_digits()));
+    // The session of a person, in which a process was left behind and in which they work on.
+    let script = format!("set -m; HERMES_FAMILY=themark sleep {left} & echo $!; sleep {person} & wait");
+    let mut command = Command::new("setsid");
+    command.args(["-w", "bash", "-c", &script]).process_group(0).stdin(Stdio::null()).stdout(Stdio::piped());
+    let mut terminal = command.spawn().expect("a session");
+    let family = Family::of(terminal.id(), "another mark");
+    let mut line = String::new();
+    std::io::BufReader::new(terminal.stdout.take().expect("a pipe")).read_line(&mut line).expect("a number");
+    wait_for("both", || table(&left).len() + table(&person).len() == 2).await;
+    let leader = Identity::of(line.trim().parse().expect("a number")).expect("it lives");
+    let found = Family::found(leader, "themark").expect("it lives");
+    assert_eq!(found.end(Duration::from_secs(5)).await, Vec::new());
+    let lives = (table(&left).len(), table(&person).len());
+    assert_eq!(family.kill(), Vec::new());
+    terminal.wait().expect("ended");
+    assert_eq!(lives, (0, 1));
+}
+
 #[test]
 fn a_family_within_a_family_carries_both_marks() {
     let mut variables = BTreeMap::new();
@@ -206,7 +228,9 @@ async fn however_it_ends_nobody_is_left() {
             Close | BackgroundClose => stage.desk.close().await,
             ProgramEnds => stage.desk.shop.processes.close().await,
             Dropped => drop(stage),
-            Timeout | Interrupt | GivenUp => {}
+            // The task of the call is dropped by whoever runs tasks.
+            GivenUp => wait_for("the end of a call that was given up", || table(&token).is_empty()).await,
+            Timeout | Interrupt => {}
         }
         assert_eq!(table(&token), Vec::<String>::new(), "{ending:?}");
         let remains = std::path::Path::new("/proc").join(leader.trim());

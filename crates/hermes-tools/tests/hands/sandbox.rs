@@ -2,7 +2,7 @@
 
 use crate::stage::{Plan, Stage};
 use hermes_tools::settings::Surroundings;
-use hermes_tools::terminal::sandbox::{Sandbox, SandboxMode};
+use hermes_tools::terminal::sandbox::{Sandbox, SandboxMode, Wrapped};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -69,13 +69,15 @@ impl Yard {
     /// What a script prints, in its sandbox, started in the folder.
     async fn run(&self, sandbox: &Sandbox, folder: &str, script: &str) -> String {
         let mut words = sandbox.prefix().await.expect("a keeper");
+        let wrapped = if words.is_empty() { Wrapped::No } else { Wrapped::Yes };
         words.extend(["bash", "-c", script].map(OsString::from));
         let mut command = Command::new(words.remove(0));
         let path = std::env::var_os("PATH").unwrap_or_default();
         command.args(words).env_clear().env("PATH", path).env("YARD", self.path("")).env("HOME", self.path("home"));
         command.env("PARENT", std::process::id().to_string());
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let child = sandbox.launch(command, &self.path(folder)).await.expect("a child");
+        command.current_dir(self.path(folder));
+        let child = spawned(sandbox, wrapped, command).await.expect("a child");
         let output = child.wait_with_output().await.expect("its end");
         let complaints = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{}: {complaints}", output.status);
@@ -92,6 +94,10 @@ impl Yard {
         let lines = printed.lines().filter_map(|line| line.split_once(':'));
         lines.map(|(name, answer)| (name.to_owned(), answer == "yes")).collect()
     }
+}
+
+async fn spawned(sandbox: &Sandbox, wrapped: Wrapped, command: Command) -> std::io::Result<tokio::process::Child> {
+    sandbox.inside(wrapped, move || tokio::process::Command::from(command).spawn()).await
 }
 
 /// Those that can keep limits here; what is left out is said.
@@ -318,7 +324,7 @@ async fn a_command_without_the_words_of_the_wrapper_is_inside_all_the_same() {
     let sandbox = yard.sandbox(SandboxMode::Workspace, By::Bubblewrap);
     let mut command = Command::new("bash");
     command.arg("-c").arg("echo x > $YARD/outside/new").env("YARD", yard.path("")).stderr(Stdio::null());
-    let mut child = sandbox.launch(command, &yard.path("project")).await.expect("a child");
+    let mut child = spawned(&sandbox, Wrapped::No, command).await.expect("a child");
     assert!(!child.wait().await.expect("its end").success());
     assert!(!yard.path("outside/new").exists());
 }
@@ -329,7 +335,7 @@ async fn a_workspace_with_credentials_in_it_is_refused() {
     let mut around = yard.around("");
     around.cwd = yard.path("home");
     let sandbox = Sandbox::new(SandboxMode::Workspace, &around);
-    let refused = sandbox.launch(Command::new("true"), &yard.path("home")).await.expect_err("a refusal");
+    let refused = spawned(&sandbox, Wrapped::No, Command::new("true")).await.expect_err("a refusal");
     let text = refused.to_string();
     assert!(text.starts_with("terminal.sandbox is workspace, but commands may change "), "{text}");
     assert!(text.ends_with("Start Hermes in a project directory of its own, or set terminal.sandbox to off"), "{text}");

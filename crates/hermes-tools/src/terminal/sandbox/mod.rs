@@ -26,10 +26,8 @@ use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::fmt;
 use std::io;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
-use tokio::process::Child;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
@@ -101,19 +99,8 @@ impl Sandbox {
         tokio::task::spawn_blocking(move || inner.prefix()).await.map_err(io::Error::other)?
     }
 
-    /// Spawns the command. Arguments, streams, variables and process group are the caller's; its directory is `cwd`
-    /// where the caller set none.
-    pub async fn launch(&self, mut command: Command, cwd: &Path) -> io::Result<Child> {
-        if command.get_current_dir().is_none() {
-            command.current_dir(cwd);
-        }
-        let wrapped = self.0.wrapped(&command);
-        let spawn = move || tokio::process::Command::from(command).spawn().map(Unclaimed::new);
-        self.inside(wrapped, spawn).await?.claim()
-    }
-
-    /// Runs `spawn` where everything it starts is inside the limits; for children that are not made by a plain command,
-    /// as those with a terminal of their own.
+    /// Runs `spawn` where everything it starts is inside the limits. What it gives back is dropped where nobody waits for
+    /// it any more, and has to end then.
     pub async fn inside<T, F>(&self, wrapped: Wrapped, spawn: F) -> io::Result<T>
     where
         T: Send + 'static,
@@ -127,7 +114,7 @@ impl Sandbox {
         std::thread::Builder::new().name("sandbox".to_owned()).spawn(move || {
             let _context = runtime.enter();
             let result = inner.restrict(wrapped).and_then(|()| spawn());
-            // Nobody waits any more: what was started is dropped, and an unclaimed child ends with that.
+            // Nobody waits any more: what was started is dropped.
             drop(done.send(result));
         })?;
         spawned.await.map_err(|_| io::Error::other("the thread that starts commands in the sandbox ended early"))?
@@ -151,13 +138,6 @@ impl Inner {
         }
     }
 
-    /// A wrapper stands first, or second behind `setsid`. Later words may come from a model and prove nothing.
-    fn wrapped(&self, command: &Command) -> Wrapped {
-        let Some(Some(wrapper)) = self.means.get().map(|means| means.bubblewrap()) else { return Wrapped::No };
-        let first = [command.get_program()].into_iter().chain(command.get_args()).take(2);
-        if first.into_iter().any(|word| word == wrapper.path.as_os_str()) { Wrapped::Yes } else { Wrapped::No }
-    }
-
     /// Restricts the calling thread, and with it all that it starts.
     fn restrict(&self, wrapped: Wrapped) -> io::Result<()> {
         let policy = self.policy()?;
@@ -173,28 +153,6 @@ impl Inner {
                 rules::restrict(&policy)?;
                 calls::refuse(calls::Sockets::of_kernel(policy.network))
             }
-        }
-    }
-}
-
-/// A child that ends unless somebody takes it: the one who asked for it may have been stopped meanwhile.
-struct Unclaimed(Option<Child>);
-
-impl Unclaimed {
-    fn new(child: Child) -> Self {
-        Self(Some(child))
-    }
-
-    fn claim(mut self) -> io::Result<Child> {
-        self.0.take().ok_or_else(|| io::Error::other("the child was taken twice"))
-    }
-}
-
-impl Drop for Unclaimed {
-    fn drop(&mut self) {
-        if let Some(child) = &mut self.0 {
-            // It may have ended by itself.
-            let _ended = child.start_kill();
         }
     }
 }
