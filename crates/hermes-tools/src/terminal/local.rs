@@ -16,6 +16,7 @@ use super::script::{Report, Script, departing};
 use super::state::{StateFile, Testament, collect};
 use super::surroundings::{background_variables, variables};
 use super::watch::{GRACE, Watched, watched, watched_under_pty};
+use crate::effects::Company;
 use crate::gate::{Permit, Remembered};
 use crate::process::Face;
 use crate::settings::{Settings, Surroundings};
@@ -129,6 +130,8 @@ struct Start<'a> {
     cwd: &'a Path,
     login: Login,
     began: Option<Arc<StateFile>>,
+    /// What was judged to only look changes nothing in its shell, so nothing is written down at its end.
+    company: Company,
 }
 
 impl Local {
@@ -170,7 +173,8 @@ impl Local {
         let timeout = request.timeout;
         let sudo = request.sudo.clone();
         let text = sudo.as_ref().map_or(command.text.as_str(), |sudo| sudo.instead_of(&command.text));
-        let start = Start { text, cwd: &command.cwd, login: opened.login, began: self.state() };
+        let company = permit.effects().company;
+        let start = Start { text, cwd: &command.cwd, login: opened.login, began: self.state(), company };
         let (watched, testament) = self.bash(opened, start, request).await?;
         let (output, exit_code) = match watched.ended {
             Ended::Exited => (watched.output, watched.exit_code),
@@ -203,7 +207,10 @@ impl Local {
             report,
             mark: Family::VARIABLE,
         };
-        let argument = carried(script.text(), &files.script).map_err(|error| unable(&error))?;
+        let only_looks = self.reporting == Reporting::File && began.is_some() && start.company == Company::Welcome;
+        let text = if only_looks { departing(start.text, start.cwd, snapshot) } else { script.text() };
+        let argument = carried(text, &files.script).map_err(|error| unable(&error))?;
+        let stays = start.cwd.to_owned();
         let given = opened.given(snapshot.is_some());
         let face = request.face;
         let watched = match face {
@@ -216,6 +223,10 @@ impl Local {
         let output = if face == Face::Pty { output.replace("\r\n", "\n") } else { output };
         let testament = match self.reporting {
             Reporting::Marker => told.map_or(Testament::None, |cwd| Testament::Unchanged { cwd }),
+            Reporting::File if only_looks => {
+                let _ = fs::remove_file(&files.script);
+                Testament::Unchanged { cwd: stays }
+            }
             Reporting::File => tokio::task::spawn_blocking(move || {
                 let _ = fs::remove_file(&files.script);
                 collect(files.state, &files.cwd, began.as_deref())
@@ -334,7 +345,7 @@ impl Local {
             sudo: None,
             stop: Stop::new(),
         };
-        let start = Start { text, cwd: Path::new("/"), login, began: None };
+        let start = Start { text, cwd: Path::new("/"), login, began: None, company: Company::Alone };
         match self.bash(opened, start, request).await {
             Ok((_, Testament::Changed { state, .. })) => {
                 *self.first.lock().unwrap_or_else(PoisonError::into_inner) = state.text();
