@@ -4,8 +4,9 @@
 //! anything, wrappers are seen through, and what would run is held against one table of intents. What cannot be read
 //! or known is a finding of its own, so that nothing passes because it was not understood. [`decide`] turns findings
 //! and the policy of the owner into allow, ask or refuse. Both are pure: no file is opened, nothing is run, and the
-//! text that was judged is never printed back for running. [`Gate`] puts the questions and keeps the answers; what it
-//! let pass carries a [`Permit`].
+//! text that was judged is never printed back for running. [`Gate`] looks at the world besides: where links lead, what
+//! a script on disk says, what earlier commands left in the shell. It puts the questions and keeps the answers; what
+//! it let pass carries a [`Permit`].
 
 mod act;
 mod builtin;
