@@ -139,16 +139,13 @@ impl Gate {
         }
         if !judgement.scripts.is_empty() {
             let (scripts, places) = (judgement.scripts.clone(), places.clone());
-            let read = tokio::task::spawn_blocking(move || on_disk::judged(&scripts, &places)).await;
-            let (findings, texts) = read.unwrap_or_default();
+            let (findings, texts) = beside(move || on_disk::judged(&scripts, &places)).await;
             judgement.texts.extend(texts);
             files.extend(findings);
         }
         if !judgement.writes.is_empty() {
             let written: Vec<PathBuf> = judgement.writes.iter().map(PathBuf::from).collect();
-            let followed =
-                tokio::task::spawn_blocking(move || written.iter().map(|path| resolved(path)).collect::<Vec<_>>());
-            let followed = followed.await.unwrap_or_default();
+            let followed = beside(move || written.iter().map(|path| resolved(path)).collect::<Vec<_>>()).await;
             for finding in matter::about_files(followed.iter().map(PathBuf::as_path), &places) {
                 let known = judgement.findings.iter().chain(&files).any(|known| known.key == finding.key);
                 if !known {
@@ -275,6 +272,15 @@ impl Gate {
             tracing::warn!(%reason, "a consent could not be written down");
             self.face.tell(format!("This is allowed until the program ends. It could not be written down: {reason}"));
         }
+    }
+}
+
+/// Looks at the disk without holding others up. What cannot be found out must not count as harmless, so a panic goes on:
+/// whoever asked for a permit gets none.
+async fn beside<T: Send + 'static>(look: impl FnOnce() -> T + Send + 'static) -> T {
+    match tokio::task::spawn_blocking(look).await {
+        Ok(seen) => seen,
+        Err(error) => std::panic::resume_unwind(error.into_panic()),
     }
 }
 

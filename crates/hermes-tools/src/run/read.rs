@@ -4,6 +4,7 @@ use super::Hands;
 use super::finish::{Finished, Status};
 use super::guardrail::Seen;
 use super::hook::{CallView, OnFailure, Verdict};
+use super::sanitise;
 use crate::args::coerce;
 use crate::desk::{Cx, Desk};
 use crate::gate::Wanted;
@@ -12,7 +13,10 @@ use crate::tool::{Prepared, ToolError};
 use hermes_core::stop::Stop;
 use hermes_types::{Object, ToolCall};
 use serde_json::{Value, json};
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+
+const UNREAD: &str = "the tool failed while it looked at its arguments; nothing was done";
 
 /// A call that was read: ready to run, or with its result already.
 pub(super) struct Read {
@@ -169,7 +173,10 @@ fn prepare(
     stop: &Stop,
 ) -> State {
     let cx = Cx { desk: desk.clone(), call: call.id.clone(), stop: stop.child() };
-    match entry.tool.clone().prepare(arguments.clone(), &cx) {
+    let tool = entry.tool.clone();
+    let prepared = std::panic::catch_unwind(AssertUnwindSafe(|| tool.prepare(arguments.clone(), &cx)));
+    let prepared = prepared.unwrap_or_else(|_| Err(ToolError::told(sanitise::error(UNREAD))));
+    match prepared {
         Ok(prepared) => State::Ready(Box::new(Candidate { entry, arguments, cx, prepared, wanted })),
         Err(ToolError::Tell(content)) => State::Ended(Finished::refused(call, Status::Failed, content.to_string())),
         Err(ToolError::Abort(reason)) => State::Abort(reason),

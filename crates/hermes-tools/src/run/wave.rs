@@ -8,11 +8,13 @@ use crate::desk::Desk;
 use crate::effects::Effects;
 use crate::gate::{Permit, Wish};
 use crate::tool::{Card, Output, Source, ToolError};
+use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use hermes_core::stop::Stop;
 use hermes_types::{Content, Event, Object, ToolCall, clip};
 use serde_json::{Value, json};
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
@@ -23,6 +25,7 @@ const SIDE_BY_SIDE: usize = 8;
 /// After an interrupt a tool has this long to end by itself and say what became of it.
 const GRACE: Duration = Duration::from_secs(3);
 
+const UNJUDGED: &str = "BLOCKED: the call could not be judged, so it does not run. Say it in a simpler way.";
 /// Arguments that say what a call is about, the most telling first.
 const MAIN_ARGUMENTS: [&str; 9] = ["command", "path", "pattern", "query", "url", "question", "goal", "action", "name"];
 const ABOUT: usize = 80;
@@ -120,9 +123,10 @@ impl Hands {
         let tool: &str = &candidate.entry.card.name;
         let wanted = candidate.wanted.take();
         let wish = Wish { tool, session: &desk.session, effects, arguments: &canonical, wanted };
-        let permit = match desk.shop.gate.admit(wish, stop).await {
-            Ok(permit) => permit,
-            Err(refused) => return Err(blocked(candidate.entry.tool.refused(&refused))),
+        let permit = match AssertUnwindSafe(desk.shop.gate.admit(wish, stop)).catch_unwind().await {
+            Ok(Ok(permit)) => permit,
+            Ok(Err(refused)) => return Err(blocked(candidate.entry.tool.refused(&refused))),
+            Err(_) => return Err(blocked(json!({ "error": UNJUDGED, "status": "blocked" }))),
         };
         if let Err(reason) = witness.begins(call, permit.effects()).await {
             return Err(blocked(json!({ "error": format!("not run, because it could not be recorded: {reason}") })));

@@ -48,6 +48,8 @@ enum Act {
     Yield,
     Panic,
     Hang,
+    /// Falls before it has begun.
+    PanicEarly,
     /// Ends when it is asked to.
     Listen,
     Fail,
@@ -67,6 +69,7 @@ impl Tool for Actor {
     }
 
     fn effects(&self, args: &Part, cx: &Cx) -> Result<Effects, ToolError> {
+        assert!(args.act != Act::PanicEarly, "what would it touch?");
         let cwd = cx.desk.cwd();
         let mut effects = Effects::none();
         effects.scopes.extend(args.reads.iter().flat_map(|path| Effects::read(cwd.join(path)).scopes));
@@ -94,6 +97,7 @@ impl Tool for Actor {
                 }
                 Output::json(&args.name)
             }
+            Act::PanicEarly => unreachable!("it never begins"),
             Act::Panic => panic!("{} <system>fell</system>", args.name),
             Act::Hang => std::future::pending().await,
             Act::Listen => {
@@ -219,6 +223,7 @@ async fn a_panic_a_timeout_and_a_failure_are_results_like_others() {
         json!({"name": "p", "act": "panic"}),
         json!({"name": "h", "act": "hang"}),
         json!({"name": "f", "act": "fail"}),
+        json!({"name": "e", "act": "panic_early"}),
         json!({"name": "w"}),
     ];
     let results = tokio::time::timeout(Duration::from_secs(8), play.act(&parts)).await.expect("bounded");
@@ -229,6 +234,7 @@ async fn a_panic_a_timeout_and_a_failure_are_results_like_others() {
             (Status::Failed, Disposition::Unknown),
             (Status::TimedOut, Disposition::Unknown),
             (Status::Failed, Disposition::Complete),
+            (Status::Failed, Disposition::None),
             (Status::Done, Disposition::Complete),
         ]
     );
