@@ -144,14 +144,16 @@ impl Bench {
         let one = timed(|| run("true", 1));
         let own = format!("bash -c true {}, ours {}", ms(shell.median), ms(one.median.saturating_sub(shell.median)));
         row("terminal true", one, "+4 ms", &own);
-        let together = timed(|| {
-            let shells: Vec<_> = (0..TOGETHER).map(|_| spawn("true")).collect();
+        let shells = |command: &str| {
+            let shells: Vec<_> = (0..TOGETHER).map(|_| spawn(command)).collect();
             shells.into_iter().for_each(|mut shell| drop(shell.wait()));
-        });
+        };
+        let together = timed(|| shells("true"));
         let eight = timed(|| run("true", TOGETHER));
         row("8 x terminal true", eight, "20 ms", &format!("8 x bash -c true {}", ms(together.median)));
         let sleeping = timed_few(|| run("sleep 0.25", TOGETHER));
-        row("8 x terminal sleep 0.25", sleeping, "270 ms", "the sleep itself 250 ms");
+        let bare = timed_few(|| shells("sleep 0.25"));
+        row("8 x terminal sleep 0.25", sleeping, "270 ms", &format!("8 x bash -c sleep 0.25 {}", ms(bare.median)));
     }
 
     fn search(&self) {
