@@ -179,6 +179,7 @@ fn heard(line: &str, permanence: Permanence) -> Heard {
 fn asked(question: &Clarification) -> String {
     let mut out = format!("\n{}\n", visible(&question.question));
     for (at, choice) in question.choices.iter().enumerate() {
+        // Writing into a string cannot fail.
         let _ = writeln!(out, "  {} {}", at + 1, visible(choice));
     }
     if !question.choices.is_empty() {

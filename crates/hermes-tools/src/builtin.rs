@@ -39,20 +39,11 @@ mod tests {
     use crate::settings::Surroundings;
     use hermes_core::clock::RealClock;
     use serde_json::Value;
-    use std::collections::{BTreeMap, BTreeSet};
+    use std::collections::BTreeSet;
 
     #[test]
     fn what_a_schema_promises_is_what_its_struct_reads() {
-        let nowhere = || std::path::PathBuf::from("/nonexistent");
-        let around = Surroundings {
-            home: nowhere(),
-            hermes_home: nowhere(),
-            hermes_root: nowhere(),
-            cwd: nowhere(),
-            temp: nowhere(),
-            variables: BTreeMap::new(),
-            private_variables: BTreeSet::new(),
-        };
+        let around = Surroundings::all_at("/nonexistent");
         let registry = registry(Arc::new(RealClock::default()), &Settings::plain(around));
         for tool in registry.describe() {
             let name = tool.card.name.as_ref();

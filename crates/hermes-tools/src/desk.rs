@@ -94,14 +94,15 @@ impl Workshop {
         let Ports { face, adviser, lasting, clock, listener } = ports;
         let gate =
             Gate::new(settings.approvals.clone(), &settings.around, face.clone(), adviser, clock.clone(), lasting);
+        let scanner = Arc::new(Scanner::new());
         Arc::new(Self {
             gate,
             processes: Processes::new(&settings),
-            memory: MemoryStore::new(&settings),
+            memory: MemoryStore::new(&settings, scanner.clone()),
             checkpoints: Checkpoints::new(&settings),
             spill: Spill::new(&settings),
             traffic: Traffic::default(),
-            scanner: Arc::new(Scanner::new()),
+            scanner,
             face,
             clock,
             listener,

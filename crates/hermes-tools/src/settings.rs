@@ -30,6 +30,23 @@ pub struct Surroundings {
     pub private_variables: BTreeSet<String>,
 }
 
+#[cfg(test)]
+impl Surroundings {
+    /// Everything at this place, and no variables.
+    pub(crate) fn all_at(place: &str) -> Self {
+        let place = || PathBuf::from(place);
+        Self {
+            home: place(),
+            hermes_home: place(),
+            hermes_root: place(),
+            cwd: place(),
+            temp: place(),
+            variables: BTreeMap::new(),
+            private_variables: BTreeSet::new(),
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
     pub around: Surroundings,

@@ -34,7 +34,8 @@ pub(super) async fn line(prompt: String, echo: Echo, unanswered: &'static str) -
     let guard = Guard { over: over.clone(), unanswered: Some(unanswered) };
     let read = tokio::task::spawn_blocking(move || {
         let input = stdin();
-        // What was typed before the question cannot be an answer to it.
+        // What was typed before the question cannot be an answer to it. Only what is no terminal refuses this, and that has
+        // nobody in front of it.
         let _ = tcflush(&input, QueueSelector::IFlush);
         say(&prompt);
         let _hidden = (echo == Echo::Off).then(|| Hidden::new(&input)).flatten();
@@ -107,6 +108,7 @@ impl<'a> Hidden<'a> {
 
 impl Drop for Hidden<'_> {
     fn drop(&mut self) {
+        // A terminal that is gone needs no echo.
         let _ = tcsetattr(self.input, OptionalActions::Now, &self.before);
         say("\n");
     }

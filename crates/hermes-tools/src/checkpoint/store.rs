@@ -76,6 +76,7 @@ pub(super) struct Scrap(pub(super) PathBuf);
 
 impl Drop for Scrap {
     fn drop(&mut self) {
+        // Gone already when it was put into its place; what stays is swept by the next clean-up.
         let _ = fs::remove_file(&self.0);
     }
 }

@@ -13,7 +13,7 @@ use hermes_core::stop::Stop;
 use hermes_types::SessionId;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 /// After so many failures in a turn the next one tells the model to stop.
@@ -26,7 +26,7 @@ pub struct MemoryStore {
     settings: MemorySettings,
     notes: PathBuf,
     waiting: PathBuf,
-    scanner: Scanner,
+    scanner: Arc<Scanner>,
     conversations: Mutex<HashMap<SessionId, Acquaintance>>,
 }
 
@@ -54,13 +54,13 @@ pub(super) enum Origin {
 }
 
 impl MemoryStore {
-    pub fn new(settings: &Settings) -> Self {
+    pub fn new(settings: &Settings, scanner: Arc<Scanner>) -> Self {
         let home = &settings.around.hermes_home;
         Self {
             settings: settings.memory.clone(),
             notes: home.join("memories"),
             waiting: home.join("pending").join("memory"),
-            scanner: Scanner::new(),
+            scanner,
             conversations: Mutex::default(),
         }
     }

@@ -224,10 +224,12 @@ impl Local {
         let testament = match self.reporting {
             Reporting::Marker => told.map_or(Testament::None, |cwd| Testament::Unchanged { cwd }),
             Reporting::File if only_looks => {
+                // Only a long command has this file.
                 let _ = fs::remove_file(&files.script);
                 Testament::Unchanged { cwd: stays }
             }
             Reporting::File => tokio::task::spawn_blocking(move || {
+                // The same here.
                 let _ = fs::remove_file(&files.script);
                 collect(files.state, &files.cwd, began.as_deref())
             })

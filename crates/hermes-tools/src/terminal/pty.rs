@@ -85,18 +85,10 @@ mod tests {
     use super::super::sandbox::SandboxMode;
     use super::*;
     use crate::settings::Surroundings;
-    use std::collections::{BTreeMap, BTreeSet};
+    use std::collections::BTreeMap;
 
     fn sandbox() -> Sandbox {
-        let around = Surroundings {
-            home: "/".into(),
-            hermes_home: "/".into(),
-            hermes_root: "/".into(),
-            cwd: "/".into(),
-            temp: "/tmp".into(),
-            variables: BTreeMap::new(),
-            private_variables: BTreeSet::new(),
-        };
+        let around = Surroundings { temp: "/tmp".into(), ..Surroundings::all_at("/") };
         Sandbox::new(SandboxMode::Off, &around)
     }
 

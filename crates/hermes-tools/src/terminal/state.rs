@@ -57,6 +57,7 @@ pub(super) enum Testament {
 /// Reads what a shell left in these files. They are gone afterwards, but for a state that is kept.
 pub(super) fn collect(state: PathBuf, cwd: &Path, began: Option<&StateFile>) -> Testament {
     let place = fs::read(cwd);
+    // It is not there when the shell was killed.
     let _ = fs::remove_file(cwd);
     let state = StateFile::new(state);
     // The directory is written last: where it is whole, the state before it was written too.

@@ -140,20 +140,12 @@ mod tests {
     use crate::process::Face;
     use crate::settings::Surroundings;
     use hermes_core::stop::Stop;
-    use std::collections::{BTreeMap, BTreeSet};
+    use std::collections::BTreeMap;
     use std::process::Stdio;
 
     #[tokio::test]
     async fn a_wrapper_that_cannot_start_the_shell_is_heard() {
-        let around = Surroundings {
-            home: "/".into(),
-            hermes_home: "/".into(),
-            hermes_root: "/".into(),
-            cwd: "/".into(),
-            temp: "/tmp".into(),
-            variables: BTreeMap::new(),
-            private_variables: BTreeSet::new(),
-        };
+        let around = Surroundings { temp: "/tmp".into(), ..Surroundings::all_at("/") };
         let arguments = vec!["-c".into(), "echo cannot mount >&2; exit 1".into()];
         let launch = Launch { program: "/bin/sh".into(), arguments, variables: BTreeMap::new() };
         let streams = [Stdio::null(), Stdio::piped(), Stdio::piped()];

@@ -183,6 +183,7 @@ impl Linter {
             let read = async {
                 let mut told = Vec::new();
                 if let Some(stderr) = stderr {
+                    // What was said before the pipe broke is all there is.
                     let _ = stderr.take(OUTPUT).read_to_end(&mut told).await;
                 }
                 told
@@ -226,6 +227,7 @@ impl Group {
 impl Drop for Group {
     fn drop(&mut self) {
         if let Some(group) = self.0 {
+            // It fails when everybody in it has ended, which is what is wanted.
             let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
         }
     }
