@@ -1,4 +1,4 @@
-//! Dependencies point one way: `types <- core <- {model, tools, store} <- {batch, serve} <- cli`. HTTP lives in the model
+//! Dependencies point one way: `types <- core <- {model, tools, store} <- agent <- {batch, serve} <- cli`. HTTP lives in the model
 //! crate and SQL in the store; what only tests need never gets into the program. Cargo itself is asked, so the rule
 //! cannot drift away from the manifests.
 #![allow(clippy::expect_used, reason = "a panic is how this test reports a workspace it cannot read")]
@@ -6,17 +6,18 @@
 use serde_json::{Value, json};
 use std::process::Command;
 
-const ORDER: &str = "types <- core <- {model, tools, store} <- {batch, serve} <- cli";
+const ORDER: &str = "types <- core <- {model, tools, store} <- agent <- {batch, serve} <- cli";
 
 /// Each crate and what it may build on.
-const LAYERS: [(&str, &[&str]); 8] = [
+const LAYERS: [(&str, &[&str]); 9] = [
     ("hermes-types", &[]),
     ("hermes-core", &["hermes-types"]),
     ("hermes-model", &["hermes-types", "hermes-core"]),
     ("hermes-tools", &["hermes-types", "hermes-core"]),
     ("hermes-store", &["hermes-types", "hermes-core"]),
-    ("hermes-batch", &["hermes-types", "hermes-core", "hermes-model", "hermes-tools", "hermes-store"]),
-    ("hermes-serve", &["hermes-types", "hermes-core", "hermes-model", "hermes-tools", "hermes-store"]),
+    ("hermes-agent", &["hermes-types", "hermes-core", "hermes-model", "hermes-tools", "hermes-store"]),
+    ("hermes-batch", &["hermes-types", "hermes-core", "hermes-model", "hermes-tools", "hermes-store", "hermes-agent"]),
+    ("hermes-serve", &["hermes-types", "hermes-core", "hermes-model", "hermes-tools", "hermes-store", "hermes-agent"]),
     (
         "hermes-cli",
         &[
@@ -25,6 +26,7 @@ const LAYERS: [(&str, &[&str]); 8] = [
             "hermes-model",
             "hermes-tools",
             "hermes-store",
+            "hermes-agent",
             "hermes-batch",
             "hermes-serve",
         ],
@@ -122,9 +124,9 @@ fn wrong_edges_are_explained() {
     ]});
     let expected = [
         "hermes-types must not use hermes-core even in tests: dependencies point one way, \
-         types <- core <- {model, tools, store} <- {batch, serve} <- cli",
+         types <- core <- {model, tools, store} <- agent <- {batch, serve} <- cli",
         "hermes-tools must not use hermes-model at all: dependencies point one way, \
-         types <- core <- {model, tools, store} <- {batch, serve} <- cli",
+         types <- core <- {model, tools, store} <- agent <- {batch, serve} <- cli",
         "hermes-tools must not use reqwest at all: it lives in hermes-model alone; ask for it through a port",
         "hermes-model must not use rusqlite even in tests: it lives in hermes-store alone; ask for it through a port",
         "hermes-model must not use hermes-testkit outside of tests: it is no part of the program",

@@ -7,6 +7,7 @@ pub mod ask;
 pub mod clock;
 pub mod plan;
 pub mod ports;
+pub mod prompt;
 pub mod redact;
 pub mod stop;
 pub mod store;

@@ -1,0 +1,6 @@
+//! The agent: one conversation wired from the loop of [`hermes_core`], the hands of [`hermes_tools`] and any store.
+//!
+//! It reads no environment and prints nothing; whoever wires it (the command line, a gateway, a batch, a program of
+//! yours) brings settings, models and a listener.
+
+pub mod gather;

@@ -1,0 +1,1 @@
+//! The system prompt: layers from stable to volatile, put together from plain data.
