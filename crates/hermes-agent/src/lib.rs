@@ -3,4 +3,8 @@
 //! It reads no environment and prints nothing; whoever wires it (the command line, a gateway, a batch, a program of
 //! yours) brings settings, models and a listener.
 
+mod agent;
 pub mod gather;
+mod hands;
+
+pub use agent::{Agent, Beginning, Kit, Settings};

@@ -186,8 +186,19 @@ impl Screen {
             OutputFormat::Json => self.line(&self.with_facts(|facts| report::result(turn, facts)).to_string()),
             OutputFormat::StreamJson => {
                 let event = match &turn.result {
-                    Ok(reply) => Event::answer(reply),
-                    Err(fault) => Event::Failed { kind: fault.kind, message: fault.message.clone() },
+                    Ok(reply) => Event::Answer {
+                        outcome: hermes_types::OutcomeKind::Answered,
+                        exit_reason: String::new(),
+                        text: reply.text(),
+                        stop_reason: reply.stop_reason(),
+                        usage: reply.usage,
+                        model: reply.model.clone(),
+                        iterations: 1,
+                        tool_calls: 0,
+                    },
+                    Err(fault) => {
+                        Event::Failed { kind: fault.kind, message: fault.message.clone(), exit_reason: String::new() }
+                    }
                 };
                 self.line(&serde_json::to_string(&event).unwrap_or_default());
             }

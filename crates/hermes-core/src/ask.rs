@@ -270,6 +270,17 @@ fn fall_back(line: &mut Line, place: usize, model: Arc<dyn Model>, fault: &Fault
     line.model = Some(model);
 }
 
+/// Leaves the model in use for the next one, for this turn, because of what it said. False when there is none.
+pub async fn leave(line: &mut Line, fault: &Fault, ports: &Ports<'_>, stop: &Stop) -> Result<bool, Fault> {
+    match unless_stopped(stop, next_provider(line.place, ports)).await? {
+        Ok((place, model)) => {
+            fall_back(line, place, model, fault, ports);
+            Ok(true)
+        }
+        Err(_unusable) => Ok(false),
+    }
+}
+
 /// The next usable place behind `place`, or why each of those behind it cannot be used.
 async fn next_provider(mut place: usize, ports: &Ports<'_>) -> Result<(usize, Arc<dyn Model>), Vec<(usize, Fault)>> {
     let mut unusable = Vec::new();

@@ -4,11 +4,16 @@
 //! a trait in [`ports`] that other crates implement and tests replace.
 
 pub mod ask;
+pub mod book;
 pub mod clock;
+pub mod conversation;
+pub mod feed;
 pub mod plan;
 pub mod ports;
 pub mod prompt;
 pub mod redact;
+mod repair;
 pub mod stop;
 pub mod store;
+pub mod turn;
 mod watch;

@@ -28,6 +28,8 @@ pub struct Card {
     pub base_url: String,
     /// The tokens the model can read and write in one go.
     pub context_window: u64,
+    /// The most it writes in one answer, where that was set or is known.
+    pub output_cap: Option<u32>,
     /// After this long without a byte the stream counts as dead.
     pub stale_after: Duration,
     /// The same for the first byte, for backends that sometimes never send one.

@@ -142,6 +142,9 @@ pub trait Transcript: Send + Sync {
     /// Takes a message of the person and everything after it back; tells how many.
     fn rewind(&self, id: &SessionId, to: MessageId) -> Kept<'_, u64>;
 
+    /// Replaces a live message that no model has seen yet; it keeps its id and its place.
+    fn revise(&self, id: &SessionId, message: MessageId, new: NewMessage) -> Kept<'_, ()>;
+
     /// Removes the messages and keeps the session.
     fn clear(&self, id: &SessionId) -> Kept<'_, u64>;
 

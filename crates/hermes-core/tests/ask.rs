@@ -112,6 +112,7 @@ impl Board {
                 model: format!("{}-model", place.provider),
                 base_url: String::new(),
                 context_window: 8192,
+                output_cap: None,
                 stale_after: Duration::from_secs(180),
                 first_byte_after: None,
                 give_up_after: Duration::from_secs(1800),

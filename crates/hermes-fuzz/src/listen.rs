@@ -69,6 +69,7 @@ fn endpoint(mode: ApiMode) -> Endpoint {
             model,
             base_url: String::new(),
             context_window: 100_000,
+            output_cap: None,
             stale_after: minute,
             first_byte_after: None,
             give_up_after: minute,

@@ -63,6 +63,7 @@ impl Endpoint {
                 model: runtime.model.clone(),
                 base_url: runtime.base_url.to_string(),
                 context_window: runtime.limits.context_window,
+                output_cap: runtime.limits.max_output_tokens,
                 stale_after: runtime.limits.stale.after(0),
                 first_byte_after: runtime.limits.first_byte_timeout,
                 give_up_after: runtime.limits.request_timeout,

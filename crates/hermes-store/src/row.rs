@@ -94,6 +94,32 @@ pub(crate) fn insert(db: &Db, session: &SessionId, new: &NewMessage, at: Moment)
     Ok(MessageId(id))
 }
 
+/// Gives a message another content; the rest of it stays.
+pub(crate) fn revise(db: &Db, session: &SessionId, message: MessageId, new: &NewMessage) -> DbResult<()> {
+    let content = new.message.content().map(encode_content).transpose()?;
+    let sent = new.sent.as_ref().map(encode_content).transpose()?;
+    let changed = db
+        .connection
+        .prepare_cached("UPDATE messages SET content = ?3 WHERE session_id = ?1 AND id = ?2")?
+        .execute((session.as_str(), message.0, content))?;
+    if changed == 0 {
+        return Err(StoreError::NoMessage { session: session.clone(), message }.into());
+    }
+    if db.shape.message_has(SENT) {
+        db.connection
+            .prepare_cached(&format!("UPDATE messages SET {SENT} = ?2 WHERE id = ?1"))?
+            .execute((message.0, sent))?;
+    } else {
+        db.connection
+            .prepare_cached(
+                "INSERT INTO hermes_message_extra(message_id, sent) VALUES(?1, ?2)
+                 ON CONFLICT(message_id) DO UPDATE SET sent = excluded.sent",
+            )?
+            .execute((message.0, sent))?;
+    }
+    Ok(())
+}
+
 /// How many calls a message asks for.
 pub(crate) fn calls(message: &Message) -> usize {
     match message {

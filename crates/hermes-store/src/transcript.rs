@@ -46,6 +46,11 @@ impl Transcript for SqliteStore {
         self.write(move |db| rewind(db, &id, to))
     }
 
+    fn revise(&self, id: &SessionId, message: MessageId, new: NewMessage) -> Kept<'_, ()> {
+        let id = id.clone();
+        self.write(move |db| row::revise(db, &id, message, &new))
+    }
+
     fn clear(&self, id: &SessionId) -> Kept<'_, u64> {
         let id = id.clone();
         self.write(move |db| clear(db, &id))

@@ -1,6 +1,7 @@
 //! What a call would touch, as data. The planner keeps conflicting calls apart by it, and the gate judges it.
 
 use crate::gate::Remembered;
+use hermes_types::Touch;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,6 +11,8 @@ pub struct Effects {
     pub scopes: Vec<Scope>,
     pub command: Option<ShellCommand>,
     pub company: Company,
+    /// What it does besides, where neither paths nor a command tell.
+    pub besides: Touch,
 }
 
 /// Whether other calls of the same batch may run at the same time.
@@ -61,6 +64,18 @@ impl Effects {
     /// Nothing outside of the program, but a person is spoken to or the order matters.
     pub fn alone() -> Self {
         Self { company: Company::Alone, ..Self::default() }
+    }
+
+    /// Something outside that neither paths nor a command describe: another agent at work, a server that was told.
+    pub fn deed() -> Self {
+        Self { besides: Touch::Changes, ..Self::default() }
+    }
+
+    /// Whether the call may change anything. A command that may run beside others only looks.
+    pub fn touch(&self) -> Touch {
+        let writes = self.scopes.iter().any(|scope| scope.access == Access::Write);
+        let acts = self.command.is_some() && self.company == Company::Alone;
+        if writes || acts { Touch::Changes } else { self.besides }
     }
 
     pub fn read(path: impl Into<PathBuf>) -> Self {

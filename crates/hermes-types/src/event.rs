@@ -3,7 +3,7 @@
 //!
 //! The serialised form is a contract: fields are added, never renamed or removed, within one [`EVENT_VERSION`].
 
-use crate::{CallId, FaultKind, Reply, SessionId, StopReason, Usage};
+use crate::{CallId, FaultKind, SessionId, StopReason, Usage};
 use serde::{Deserialize, Serialize};
 
 /// Written in the first event of every stream.
@@ -15,29 +15,64 @@ pub const EVENT_VERSION: u32 = 1;
 pub enum Event {
     /// The turn begins; names who will answer.
     Started { version: u32, session_id: SessionId, provider: String, model: String },
+    /// The turn asks the model once more: `iteration` of at most `of`.
+    Step { iteration: u32, of: u32 },
     /// A piece of the answer.
     Text { text: String },
     /// A piece of the model's reasoning.
     Reasoning { text: String },
     /// The model began to write a call of this tool.
     ToolCallStarted { name: String },
+    /// A whole reply that is not the end of the turn: what the model said, the calls it wants, what it cost.
+    Reply {
+        iteration: u32,
+        text: String,
+        calls: Vec<String>,
+        stop_reason: StopReason,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        usage: Option<Usage>,
+    },
     /// A call passed the gate and runs now; `about` is its main argument, short and with secrets covered.
     ToolStarted { call_id: CallId, name: String, about: String },
     /// The call has its result.
     ToolFinished { call_id: CallId, name: String, status: ToolStatus, duration_ms: u64 },
+    /// A message of the person reached the model in the middle of the turn.
+    Delivered { text: String },
+    /// Something that happened to a sub-agent; `task` counts the tasks of one call from 0.
+    Subagent { call_id: CallId, task: usize, session_id: SessionId, event: Box<Event> },
     /// Something a person may want to know while waiting.
     Notice { notice: Notice },
-    /// A whole answer of the model.
+    /// The turn ended with something to read; `outcome` says whether it is the answer.
     Answer {
+        outcome: OutcomeKind,
+        exit_reason: String,
         text: String,
         stop_reason: StopReason,
+        /// Of the whole turn.
         #[serde(skip_serializing_if = "Option::is_none")]
         usage: Option<Usage>,
         #[serde(skip_serializing_if = "Option::is_none")]
         model: Option<String>,
+        iterations: u32,
+        tool_calls: u64,
     },
     /// The turn ended without an answer.
-    Failed { kind: FaultKind, message: String },
+    Failed { kind: FaultKind, message: String, exit_reason: String },
+}
+
+/// What became of a turn. Only `Answered` is a success.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OutcomeKind {
+    Answered,
+    /// Something is there, but not all that was asked for.
+    Partial,
+    /// The model said nothing.
+    Empty,
+    /// The provider withheld the answer.
+    Filtered,
+    Failed,
+    Interrupted,
 }
 
 /// How a call of a tool ended.
@@ -71,15 +106,28 @@ pub enum Notice {
     StartedOver,
     /// The request is sent again without something the provider refused.
     Conceded { concession: crate::Concession },
+    /// The model is asked again, because its reply cannot be used as it is.
+    Again { reason: AgainReason },
+    /// All iterations of the turn are used; the model is asked to answer with what it has.
+    LastWord { iterations: u32 },
+    /// A limit in dollars cannot be held, because this model's price is not known.
+    PriceUnknown { model: String },
+    /// Something the person should know, in words.
+    Warning { text: String },
 }
 
-impl Event {
-    pub fn answer(reply: &Reply) -> Self {
-        Self::Answer {
-            text: reply.text(),
-            stop_reason: reply.stop_reason(),
-            usage: reply.usage,
-            model: reply.model.clone(),
-        }
-    }
+/// What was wrong with a reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AgainReason {
+    /// Nothing was said.
+    Empty,
+    /// Only thoughts, no answer.
+    OnlyThoughts,
+    /// A call was cut off or cannot be read; it was not run.
+    CutCall,
+    /// The answer reached the output limit and goes on in another reply.
+    CutAnswer,
+    /// None of the tools it calls exists.
+    UnknownTool,
 }

@@ -16,11 +16,12 @@ mod request;
 mod session;
 mod stop;
 mod text;
+mod tool;
 mod usage;
 
 pub use arguments::{ArgumentFault, Arguments};
 pub use content::{Content, Part, PartView};
-pub use event::{EVENT_VERSION, Event, Notice, ToolStatus};
+pub use event::{AgainReason, EVENT_VERSION, Event, Notice, OutcomeKind, ToolStatus};
 pub use fault::{Fault, FaultKind};
 pub use ids::{CallId, SessionId};
 pub use message::{Assistant, Function, Message, Plain, Role, ToolCall, ToolResult};
@@ -36,6 +37,7 @@ pub use session::{
 };
 pub use stop::StopReason;
 pub use text::clip;
+pub use tool::{Disposition, Finished, Touch};
 pub use usage::Usage;
 
 /// A JSON object whose key order is kept.

@@ -114,6 +114,7 @@ fn endpoint() -> Result<Endpoint, Fault> {
             model: "scripted".into(),
             base_url: String::new(),
             context_window: 8192,
+            output_cap: None,
             stale_after: Duration::from_secs(30),
             first_byte_after: None,
             give_up_after: Duration::from_secs(60),

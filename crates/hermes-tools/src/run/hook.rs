@@ -1,6 +1,6 @@
 //! What stands around a call: plugins and shell hooks that may block it, change its arguments or its result.
 
-use super::finish::Finished;
+use super::Finished;
 use futures_util::future::BoxFuture;
 use hermes_types::{CallId, Object, SessionId};
 

@@ -5,7 +5,6 @@
 //! so that a command is judged in the directory it will run in. Every call gets exactly one result, in the order of the
 //! calls: after a panic, a timeout, a refusal and an interrupt too.
 
-mod finish;
 mod frame;
 mod guardrail;
 mod hints;
@@ -16,7 +15,6 @@ mod settings;
 mod spill;
 mod wave;
 
-pub use finish::{Disposition, Finished, Status};
 pub use guardrail::{Guardrail, GuardrailSettings, Thresholds};
 pub(crate) use hints::Ground;
 pub use hints::Hints;
@@ -29,6 +27,7 @@ use crate::desk::{Desk, READ_FILE};
 use crate::registry::Registry;
 use hermes_core::stop::Stop;
 use hermes_types::ToolCall;
+pub use hermes_types::{Disposition, Finished, ToolStatus as Status};
 use read::Read;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;

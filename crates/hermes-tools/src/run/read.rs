@@ -1,10 +1,10 @@
 //! Reading a call: its arguments, the hooks, the types its tool declares, and what it would touch.
 
 use super::Hands;
-use super::finish::{Finished, Status};
 use super::guardrail::Seen;
 use super::hook::{CallView, OnFailure, Verdict};
 use super::sanitise;
+use super::{Finished, Status};
 use crate::args::coerce;
 use crate::desk::{Cx, Desk};
 use crate::gate::Wanted;

@@ -5,7 +5,7 @@
 //! still be spoken of. Where nothing can be written the model gets the two ends and is told that the middle is lost.
 //! Pictures are never spilled.
 
-use super::finish::Finished;
+use super::Finished;
 use super::settings::Sizes;
 use crate::settings::Settings;
 use crate::tool::ResultCap;

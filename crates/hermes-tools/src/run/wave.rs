@@ -1,8 +1,8 @@
 //! One wave: the gate in order, then everything side by side, then the results in order.
 
-use super::finish::{Disposition, Finished, Status};
 use super::guardrail::Seen;
 use super::read::{Candidate, Read, State};
+use super::{Disposition, Finished, Status};
 use super::{Hands, frame, sanitise};
 use crate::desk::Desk;
 use crate::effects::Effects;

@@ -1,7 +1,6 @@
-//! How a call ended.
+//! The end of a call: its one result, and what is known of its effects.
 
-pub use hermes_types::ToolStatus as Status;
-use hermes_types::{CallId, Content, Message, ToolCall};
+use crate::{CallId, Content, Message, ToolCall, ToolStatus};
 use serde_json::json;
 use std::time::Duration;
 
@@ -11,7 +10,7 @@ pub struct Finished {
     pub call: CallId,
     pub name: String,
     pub content: Content,
-    pub status: Status,
+    pub status: ToolStatus,
     pub disposition: Disposition,
     pub took: Duration,
 }
@@ -27,9 +26,19 @@ pub enum Disposition {
     Unknown,
 }
 
+/// What a call does to the world while it runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Touch {
+    /// It looks, or keeps to itself: running it again changes nothing.
+    #[default]
+    Reads,
+    /// It changes something; running it twice may do it twice.
+    Changes,
+}
+
 impl Finished {
     /// A call that never began.
-    pub(super) fn refused(call: &ToolCall, status: Status, content: impl Into<Content>) -> Self {
+    pub fn refused(call: &ToolCall, status: ToolStatus, content: impl Into<Content>) -> Self {
         Self {
             call: call.id.clone(),
             name: call.function.name.clone(),
@@ -41,10 +50,14 @@ impl Finished {
     }
 
     /// A call that an interrupt came before.
-    pub(super) fn skipped(call: &ToolCall) -> Self {
+    pub fn skipped(call: &ToolCall) -> Self {
         let message = format!("[{} was not run: the person interrupted]", call.function.name);
         let content = json!({"error": message, "status": "cancelled"}).to_string();
-        Self::refused(call, Status::Cancelled, content)
+        Self::refused(call, ToolStatus::Cancelled, content)
+    }
+
+    pub fn message(&self) -> Message {
+        Message::tool(&self.call, self.name.clone(), self.content.clone())
     }
 
     pub fn into_message(self) -> Message {

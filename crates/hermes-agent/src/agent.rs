@@ -1,0 +1,230 @@
+//! One agent: a conversation that can be begun, resumed, spoken to and closed.
+
+use crate::hands::DeskHands;
+use hermes_core::ask::Manner;
+use hermes_core::book::Book;
+use hermes_core::clock::Clock;
+use hermes_core::conversation::Conversation;
+use hermes_core::ports::{Listener, Switchboard};
+use hermes_core::stop::Stop;
+use hermes_core::store::{SessionStore, StoreError};
+use hermes_core::turn::budget::{ITERATIONS, Limits, Purse, Spent};
+use hermes_core::turn::{Asked, Inbox, Outcome, Ports, TurnHook, run_turn};
+use hermes_tools::desk::{Desk, Reach, Workshop};
+use hermes_tools::registry::Registry;
+use hermes_types::{EndReason, Message, Moment, NewSession, Reasoning, RowState, SessionId, StoredMessage};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// What agents are made from: everything that comes from outside.
+#[derive(Clone)]
+pub struct Kit {
+    /// Finds the models of the conversation.
+    pub switchboard: Arc<dyn Switchboard>,
+    pub shop: Arc<Workshop>,
+    pub registry: Arc<Registry>,
+    /// Where it is kept; without one it is not.
+    pub store: Option<Arc<dyn SessionStore>>,
+    pub clock: Arc<dyn Clock>,
+    pub listener: Arc<dyn Listener>,
+    pub hooks: Vec<Arc<dyn TurnHook>>,
+    pub settings: Settings,
+}
+
+/// How agents work.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// How often a turn may ask its model (`agent.max_turns`).
+    pub iterations: u32,
+    pub manner: Manner,
+    /// `budget.*`
+    pub limits: Limits,
+    pub reasoning: Option<Reasoning>,
+    pub max_output_tokens: Option<u32>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            iterations: ITERATIONS,
+            manner: Manner { retries: 3, live: false, seed: 0 },
+            limits: Limits::default(),
+            reasoning: None,
+            max_output_tokens: None,
+        }
+    }
+}
+
+/// What a conversation begins with.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Beginning {
+    /// Its record; the system prompt in it is used as it is.
+    pub session: NewSession,
+    /// The tools it may call.
+    pub tools: BTreeSet<String>,
+    /// Words behind the system prompt that are never kept.
+    pub ephemeral: Option<String>,
+    /// Messages behind the system prompt that are never kept.
+    pub prefill: Vec<Message>,
+    /// Whether it is there after its answer.
+    pub reach: Reach,
+}
+
+impl Beginning {
+    pub fn new(session: NewSession, tools: BTreeSet<String>) -> Self {
+        Self { session, tools, ephemeral: None, prefill: Vec::new(), reach: Reach::Lasting }
+    }
+}
+
+/// A conversation with hands.
+pub struct Agent {
+    kit: Arc<Kit>,
+    talk: Conversation,
+    book: Book,
+    hands: DeskHands,
+    inbox: Arc<Inbox>,
+    /// What is still to be written before the first message.
+    unborn: Option<NewSession>,
+    /// Shared with whoever sent this agent out.
+    purse: Option<Arc<Purse>>,
+}
+
+impl Agent {
+    /// A new conversation. Nothing is written before the first question.
+    pub fn begin(kit: Arc<Kit>, beginning: Beginning) -> Self {
+        let Beginning { session, tools, ephemeral, prefill, reach } = beginning;
+        let desk = Desk::reached(kit.shop.clone(), session.id.clone(), reach);
+        let prompt = session.system_prompt.clone().unwrap_or_default();
+        let talk =
+            Conversation::new(session.id.clone()).with_prompt(&prompt, ephemeral.as_deref()).with_prefill(prefill);
+        Self::of(kit, talk, tools, desk, Some(session))
+    }
+
+    /// A conversation that goes on. `beginning` names the session and what is not kept with it: tools, ephemeral text,
+    /// and the prompt to use where none was kept.
+    pub async fn resume(kit: Arc<Kit>, beginning: Beginning) -> Result<Self, StoreError> {
+        let Beginning { session, tools, ephemeral, prefill, reach } = beginning;
+        let store = kit.store.clone().ok_or(StoreError::Closed)?;
+        let kept = store.session(&session.id).await?.ok_or_else(|| StoreError::NoSession(session.id.to_string()))?;
+        let rows = store.messages(&session.id).await?;
+        let is_live = |row: &&StoredMessage| row.state == RowState::Live && row.foreign_role.is_none();
+        let replied = rows.iter().filter(is_live).rfind(|row| matches!(row.message, Message::Assistant(_)));
+        let replied_at: Option<Moment> = replied.map(|row| row.at);
+        let history: Vec<Message> = rows.iter().filter(is_live).cloned().map(StoredMessage::into_replay).collect();
+        let desk = Desk::reached(kit.shop.clone(), session.id.clone(), reach);
+        restore_plan(&desk, &history);
+        let prompt = kept.system_prompt.filter(|prompt| !prompt.trim().is_empty()).or(session.system_prompt);
+        let talk = Conversation::new(session.id.clone())
+            .with_prompt(&prompt.unwrap_or_default(), ephemeral.as_deref())
+            .with_prefill(prefill)
+            .with_history(history)
+            .replied_last(replied_at);
+        store.reopen(&session.id).await?;
+        Ok(Self::of(kit, talk, tools, desk, None))
+    }
+
+    fn of(
+        kit: Arc<Kit>,
+        mut talk: Conversation,
+        tools: BTreeSet<String>,
+        desk: Arc<Desk>,
+        unborn: Option<NewSession>,
+    ) -> Self {
+        talk.reasoning = kit.settings.reasoning;
+        talk.max_output_tokens = kit.settings.max_output_tokens;
+        let book = Book::new(kit.store.clone(), talk.session.clone(), kit.clock.clone());
+        let hands = DeskHands::new(kit.registry.clone(), tools, desk);
+        Self { kit, talk, book, hands, inbox: Arc::default(), unborn, purse: None }
+    }
+
+    pub fn session(&self) -> &SessionId {
+        &self.talk.session
+    }
+
+    pub fn conversation(&self) -> &Conversation {
+        &self.talk
+    }
+
+    /// Where this conversation works.
+    pub fn desk(&self) -> &Arc<Desk> {
+        self.hands.desk()
+    }
+
+    /// Where somebody can speak to it while it works.
+    pub fn inbox(&self) -> Arc<Inbox> {
+        self.inbox.clone()
+    }
+
+    /// One turn, with all there is to know about it.
+    pub async fn run_conversation(&mut self, asked: impl Into<Asked>, stop: &Stop) -> Outcome {
+        self.be_born().await;
+        let purse = self.purse_for_turn().await;
+        let kit = &self.kit;
+        let ports = Ports {
+            switchboard: &*kit.switchboard,
+            hands: &self.hands,
+            book: &self.book,
+            purse: &purse,
+            inbox: &self.inbox,
+            listener: &*kit.listener,
+            clock: &*kit.clock,
+            hooks: &kit.hooks,
+            manner: kit.settings.manner,
+            iterations: kit.settings.iterations,
+        };
+        run_turn(&mut self.talk, asked.into(), &ports, stop).await
+    }
+
+    /// One turn: the answer, or everything about why there is none.
+    pub async fn chat(&mut self, text: &str) -> Result<String, Box<Outcome>> {
+        let outcome = self.run_conversation(text, &Stop::new()).await;
+        match (outcome.completed(), &outcome.text) {
+            (true, Some(answer)) => Ok(answer.clone()),
+            _ => Err(Box::new(outcome)),
+        }
+    }
+
+    /// Ends what the conversation started, and the conversation.
+    pub async fn close(&self, reason: EndReason) -> Result<(), StoreError> {
+        self.desk().close().await;
+        match self.book.store() {
+            Some(store) if self.unborn.is_none() => store.end(self.session(), reason).await.map(|_| ()),
+            _ => Ok(()),
+        }
+    }
+
+    /// The session with its prompt, before its first message.
+    async fn be_born(&mut self) {
+        let (Some(session), Some(store)) = (self.unborn.take(), self.book.store().cloned()) else { return };
+        if let Err(error) = store.create(session).await {
+            self.book.give_up(error.to_string());
+        }
+    }
+
+    async fn purse_for_turn(&self) -> Arc<Purse> {
+        if let Some(shared) = &self.purse {
+            return shared.clone();
+        }
+        let limits = self.kit.settings.limits;
+        let (session, day) = if limits.look_back() { self.spent_before().await } else { Default::default() };
+        Arc::new(Purse::new(limits, session, day, self.kit.clock.elapsed()))
+    }
+
+    /// What was spent in this session and on this day.
+    async fn spent_before(&self) -> (Spent, Spent) {
+        (Spent::default(), Spent::default())
+    }
+}
+
+/// The plan of the conversation, from the last result that told it.
+fn restore_plan(desk: &Desk, history: &[Message]) {
+    let results = history.iter().rev().filter_map(|message| match message {
+        Message::Tool(result) if result.name.as_deref() == Some("todo") => Some(result.content.text()),
+        _ => None,
+    });
+    for result in results {
+        if desk.todo.restore(&result) {
+            return;
+        }
+    }
+}

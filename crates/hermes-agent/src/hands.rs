@@ -1,0 +1,64 @@
+//! The hands of one conversation behind the loop's port.
+
+use futures_util::future::BoxFuture;
+use hermes_core::book::Book;
+use hermes_core::stop::Stop;
+use hermes_core::turn::{Hands, Ran};
+use hermes_tools::desk::Desk;
+use hermes_tools::effects::Effects;
+use hermes_tools::registry::Registry;
+use hermes_tools::run::{self, Aborted, Witness};
+use hermes_types::{Finished, ToolCall, ToolDefinition};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// Tools at a desk.
+pub(crate) struct DeskHands {
+    registry: Arc<Registry>,
+    names: BTreeSet<String>,
+    hands: run::Hands,
+    desk: Arc<Desk>,
+}
+
+impl DeskHands {
+    pub(crate) fn new(registry: Arc<Registry>, names: BTreeSet<String>, desk: Arc<Desk>) -> Self {
+        let hands = run::Hands::new(registry.clone(), names.clone());
+        Self { registry, names, hands, desk }
+    }
+
+    pub(crate) fn desk(&self) -> &Arc<Desk> {
+        &self.desk
+    }
+}
+
+impl Hands for DeskHands {
+    fn offered(&self) -> Arc<[ToolDefinition]> {
+        self.registry.definitions(&self.names).into()
+    }
+
+    fn begin_turn(&self) {
+        self.desk.begin_turn();
+    }
+
+    fn run<'a>(&'a self, calls: &'a [ToolCall], book: &'a Book, stop: &'a Stop) -> BoxFuture<'a, Ran> {
+        Box::pin(async move {
+            match self.hands.run(calls, &self.desk, &Kept(book), stop).await {
+                Ok(results) => Ran { results, abort: None },
+                Err(Aborted { reason, results }) => Ran { results, abort: Some(reason) },
+            }
+        })
+    }
+}
+
+/// Writes down what the hands do.
+struct Kept<'a>(&'a Book);
+
+impl Witness for Kept<'_> {
+    fn begins<'a>(&'a self, call: &'a ToolCall, effects: &'a Effects) -> BoxFuture<'a, Result<(), String>> {
+        Box::pin(async move { self.0.begins(call, effects.touch()).await.map_err(|error| error.to_string()) })
+    }
+
+    fn ended<'a>(&'a self, finished: &'a Finished) -> BoxFuture<'a, Result<(), String>> {
+        Box::pin(async move { self.0.ended(finished).await.map_err(|error| error.to_string()) })
+    }
+}

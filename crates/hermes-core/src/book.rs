@@ -1,0 +1,206 @@
+//! The record of a conversation, written before anything is acted on.
+//!
+//! The question before it is asked, a reply before its calls run, a call that may change the world before it does, its
+//! result before the next question. What a method returned `Ok` for survives `kill -9`. Where there is no store the
+//! person was told so, and everything is `Ok`; a store that fails in the middle of a turn is an error, because going on
+//! would lose what happens.
+
+use crate::ask::Line;
+use crate::clock::Clock;
+use crate::store::{SessionStore, StoreError};
+use hermes_types::{
+    CallId, CallRecord, Content, Cost, CostStatus, Disposition, EffectRecord, EffectState, Finished, Message,
+    MessageId, Moment, NewMessage, Object, Reply, SessionId, ToolCall, ToolStatus, Touch, TurnRecord,
+};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+pub struct Book {
+    store: Option<Arc<dyn SessionStore>>,
+    /// Why nothing is kept, where a store was there and could not be used.
+    unusable: Option<String>,
+    session: SessionId,
+    clock: Arc<dyn Clock>,
+    /// Where the results of the reply in work are kept, and which of its calls have begun an effect.
+    open: Mutex<Open>,
+}
+
+#[derive(Default)]
+struct Open {
+    rows: HashMap<CallId, MessageId>,
+    effects: Vec<CallId>,
+}
+
+impl Book {
+    pub fn new(store: Option<Arc<dyn SessionStore>>, session: SessionId, clock: Arc<dyn Clock>) -> Self {
+        Self { store, unusable: None, session, clock, open: Mutex::default() }
+    }
+
+    pub fn session(&self) -> &SessionId {
+        &self.session
+    }
+
+    pub fn store(&self) -> Option<&Arc<dyn SessionStore>> {
+        self.store.as_ref()
+    }
+
+    /// The conversation goes on without a record, and its outcomes say why.
+    pub fn give_up(&mut self, reason: String) {
+        self.store = None;
+        self.unusable = Some(reason);
+    }
+
+    pub(crate) fn unusable(&self) -> Option<&str> {
+        self.unusable.as_deref()
+    }
+
+    pub fn now(&self) -> Moment {
+        self.clock.now().into()
+    }
+
+    /// What the person, or the loop in their name, said.
+    pub(crate) async fn said(&self, message: NewMessage) -> Result<(), StoreError> {
+        let Some(store) = &self.store else { return Ok(()) };
+        store.append(&self.session, vec![message]).await.map(|_| ())
+    }
+
+    /// A reply with what it cost. Begins the record of its calls.
+    pub(crate) async fn replied(&self, reply: &Reply, line: &Line, took: Duration) -> Result<(), StoreError> {
+        *self.open() = Open::default();
+        let Some(store) = &self.store else { return Ok(()) };
+        let tokens = reply.usage.map(|usage| usage.output);
+        let said = NewMessage { token_count: tokens, ..Message::Assistant(reply.message.clone()).into() };
+        let kept = store.append(&self.session, vec![said]);
+        let counted = async {
+            match self.call(reply, line, took) {
+                Some(call) => store.record_call(call).await,
+                None => Ok(()),
+            }
+        };
+        let (kept, counted) = tokio::join!(kept, counted);
+        kept.and(counted)
+    }
+
+    /// A call of a model whose reply is not part of the conversation, but was paid for.
+    pub(crate) async fn paid(&self, reply: &Reply, line: &Line, took: Duration) -> Result<(), StoreError> {
+        match (&self.store, self.call(reply, line, took)) {
+            (Some(store), Some(call)) => store.record_call(call).await,
+            _ => Ok(()),
+        }
+    }
+
+    fn call(&self, reply: &Reply, line: &Line, took: Duration) -> Option<CallRecord> {
+        let usage = reply.usage?;
+        let card = line.model()?.card();
+        let cost = match usage.cost {
+            Some(actual) => Cost {
+                actual: Some(actual),
+                status: CostStatus::Actual,
+                source: "provider_cost_api".to_owned(),
+                ..Cost::default()
+            },
+            None => Cost { source: "none".to_owned(), ..Cost::default() },
+        };
+        Some(CallRecord {
+            session: self.session.clone(),
+            at: self.now(),
+            provider: card.provider.clone(),
+            base_url: card.base_url.clone(),
+            billing_mode: String::new(),
+            model: card.model.clone(),
+            task: String::new(),
+            usage,
+            cost,
+            took,
+            facts: Object::new(),
+        })
+    }
+
+    /// A call is about to run. What may change the world is written down first.
+    pub async fn begins(&self, call: &ToolCall, touch: Touch) -> Result<(), StoreError> {
+        let (Some(store), Touch::Changes) = (&self.store, touch) else { return Ok(()) };
+        let effect = EffectRecord {
+            session: self.session.clone(),
+            call: call.id.clone(),
+            tool: call.function.name.clone(),
+            started_at: self.now(),
+            ended_at: None,
+            state: EffectState::Begun,
+        };
+        store.begin_effect(effect).await?;
+        self.open().effects.push(call.id.clone());
+        Ok(())
+    }
+
+    /// The result of a call. The last word about a call counts.
+    pub async fn ended(&self, finished: &Finished) -> Result<(), StoreError> {
+        let Some(store) = &self.store else { return Ok(()) };
+        let (row, begun) = {
+            let open = self.open();
+            (open.rows.get(&finished.call).copied(), open.effects.contains(&finished.call))
+        };
+        let message = NewMessage::from(finished.message());
+        if let Some(row) = row {
+            return store.revise(&self.session, row, message).await;
+        }
+        let kept = store.append(&self.session, vec![message]);
+        let closed = async {
+            match begun {
+                true => store.end_effect(&self.session, &finished.call, state(finished), self.now()).await,
+                false => Ok(()),
+            }
+        };
+        // In this order, so that no effect can be known as done whose result is not.
+        let (kept, closed) = tokio::join!(kept, closed);
+        if let Some(row) = kept?.first() {
+            self.open().rows.insert(finished.call.clone(), *row);
+        }
+        closed
+    }
+
+    /// Whether the result of this call was kept in this run, so that it can still be added to.
+    pub(crate) fn can_amend(&self, call: &CallId) -> bool {
+        self.store.is_none() || self.open().rows.contains_key(call)
+    }
+
+    /// What the model is given in place of a result that is kept as it was.
+    pub(crate) async fn sent_instead(&self, call: &CallId, clean: Message, sent: Content) -> Result<(), StoreError> {
+        let row = self.open().rows.get(call).copied();
+        let (Some(store), Some(row)) = (&self.store, row) else { return Ok(()) };
+        store.revise(&self.session, row, NewMessage { sent: Some(sent), ..clean.into() }).await
+    }
+
+    /// Calls that began to change something and never told what became of it, of those begun after `since`.
+    pub(crate) async fn unknown(&self, since: Option<Moment>) -> Result<Vec<EffectRecord>, StoreError> {
+        let Some(store) = &self.store else { return Ok(Vec::new()) };
+        let open = store.open_effects(&self.session).await?;
+        // A call id that a provider gives twice may have been left open long ago.
+        Ok(open.into_iter().filter(|effect| since.is_none_or(|since| effect.started_at >= since)).collect())
+    }
+
+    /// The model was told that nobody knows what became of this.
+    pub(crate) async fn given_up(&self, call: &CallId) -> Result<(), StoreError> {
+        let Some(store) = &self.store else { return Ok(()) };
+        store.end_effect(&self.session, call, EffectState::Unknown, self.now()).await
+    }
+
+    pub(crate) async fn turn_ended(&self, turn: TurnRecord) -> Result<(), StoreError> {
+        match &self.store {
+            Some(store) => store.record_turn(turn).await,
+            None => Ok(()),
+        }
+    }
+
+    fn open(&self) -> std::sync::MutexGuard<'_, Open> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn state(finished: &Finished) -> EffectState {
+    match (finished.disposition, finished.status) {
+        (Disposition::Unknown, _) => EffectState::Unknown,
+        (_, ToolStatus::Done) => EffectState::Done,
+        _ => EffectState::Failed,
+    }
+}

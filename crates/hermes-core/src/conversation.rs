@@ -1,0 +1,146 @@
+//! A conversation in memory: what goes to the model, in the order it goes there.
+//!
+//! It grows at its end and nowhere else, so each request starts with the bytes of the one before. Messages are shared:
+//! a request costs a list of pointers, never a copy of the history. What a stranger wrote (a resumed session, a history
+//! handed in) is mended once, when it comes in; from then on the loop keeps it whole.
+
+use crate::ask::Line;
+use crate::repair::{mended, mended_tail};
+use hermes_types::{Content, Message, Moment, Plain, Reasoning, Request, SessionId, ToolChoice, ToolDefinition};
+use std::sync::Arc;
+
+pub struct Conversation {
+    pub session: SessionId,
+    system: Option<Arc<Message>>,
+    /// Words for the model that are shown to it after the system prompt and never kept.
+    prefill: Vec<Arc<Message>>,
+    tools: Arc<[ToolDefinition]>,
+    history: Vec<Arc<Message>>,
+    /// As many messages of the history were sent to a model: they must not change any more.
+    sent: usize,
+    /// When the last reply of a resumed conversation was kept.
+    replied_at: Option<Moment>,
+    /// Whom it talks to.
+    pub line: Line,
+    pub reasoning: Option<Reasoning>,
+    pub max_output_tokens: Option<u32>,
+}
+
+impl Conversation {
+    pub fn new(session: SessionId) -> Self {
+        Self {
+            session,
+            system: None,
+            prefill: Vec::new(),
+            tools: Arc::default(),
+            history: Vec::new(),
+            sent: 0,
+            replied_at: None,
+            line: Line::default(),
+            reasoning: None,
+            max_output_tokens: None,
+        }
+    }
+
+    /// The system prompt, frozen, with what is said at call time only behind it.
+    #[must_use]
+    pub fn with_prompt(mut self, prompt: &str, ephemeral: Option<&str>) -> Self {
+        let whole = [Some(prompt), ephemeral].into_iter().flatten().map(str::trim).filter(|text| !text.is_empty());
+        let whole = whole.collect::<Vec<_>>().join("\n\n");
+        self.system = (!whole.is_empty()).then(|| Arc::new(Message::system(whole)));
+        self
+    }
+
+    #[must_use]
+    pub fn with_prefill(mut self, prefill: impl IntoIterator<Item = Message>) -> Self {
+        self.prefill = prefill.into_iter().map(Arc::new).collect();
+        self
+    }
+
+    /// A history from elsewhere, mended where it would not be understood.
+    #[must_use]
+    pub fn with_history(mut self, history: impl IntoIterator<Item = Message>) -> Self {
+        self.history = mended(history).into_iter().map(Arc::new).collect();
+        self.sent = self.history.len();
+        self
+    }
+
+    /// When the last reply was kept: what began before it does not belong to it.
+    #[must_use]
+    pub fn replied_last(mut self, at: Option<Moment>) -> Self {
+        self.replied_at = at;
+        self
+    }
+
+    pub(crate) fn replied_at(&self) -> Option<Moment> {
+        self.replied_at
+    }
+
+    /// Whether a model has seen the newest message.
+    pub(crate) fn is_sent(&self) -> bool {
+        self.sent >= self.history.len()
+    }
+
+    /// What the model may call from now on. Set between turns, never within one.
+    pub fn offer(&mut self, tools: Arc<[ToolDefinition]>) {
+        self.tools = tools;
+    }
+
+    pub fn offers(&self, name: &str) -> bool {
+        self.tools.iter().any(|tool| tool.name == name)
+    }
+
+    pub fn tools(&self) -> &Arc<[ToolDefinition]> {
+        &self.tools
+    }
+
+    pub fn history(&self) -> &[Arc<Message>] {
+        &self.history
+    }
+
+    pub fn last(&self) -> Option<&Message> {
+        self.history.last().map(|message| &**message)
+    }
+
+    pub(crate) fn push(&mut self, message: Message) {
+        self.history.push(Arc::new(message));
+    }
+
+    /// The results of calls that were left open, put among those that are there, in the order of the calls.
+    pub(crate) fn settle(&mut self, results: Vec<Message>) {
+        let replied = self.history.iter().rposition(|message| matches!(**message, Message::Assistant(_)));
+        let Some(replied) = replied else { return };
+        let known = self.history.split_off(replied).into_iter().map(Arc::unwrap_or_clone);
+        let whole = mended_tail(known.chain(results).collect());
+        self.history.extend(whole.into_iter().map(Arc::new));
+    }
+
+    /// Adds to the newest message, if no model has seen it yet; gives it back as it is now.
+    pub(crate) fn amend_last(&mut self, amend: impl FnOnce(&mut Content)) -> Option<&Message> {
+        if self.is_sent() {
+            return None;
+        }
+        let last = Arc::make_mut(self.history.last_mut()?);
+        match last {
+            Message::System(Plain { content, .. }) | Message::User(Plain { content, .. }) => amend(content),
+            Message::Assistant(said) => amend(said.content.get_or_insert_default()),
+            Message::Tool(result) => amend(&mut result.content),
+        }
+        Some(last)
+    }
+
+    /// The next question to the model: everything so far.
+    pub(crate) fn request(&mut self, tool_choice: ToolChoice, max_output_tokens: Option<u32>) -> Request {
+        self.sent = self.history.len();
+        let messages = self.system.iter().chain(&self.prefill).chain(&self.history);
+        Request {
+            messages: messages.cloned().collect(),
+            tools: self.tools.clone(),
+            tool_choice,
+            reasoning: self.reasoning,
+            max_output_tokens: max_output_tokens.or(self.max_output_tokens),
+            session: Some(self.session.clone()),
+            ..Request::default()
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! What a turn may spend: iterations of its own, and time, tokens and money shared by the whole tree of agents.
+
+use hermes_types::{Usage, Usd};
+use std::fmt;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// Iterations of a turn where nobody set another number.
+pub const ITERATIONS: u32 = 90;
+/// The same for a sub-agent.
+pub const ITERATIONS_OF_CHILD: u32 = 50;
+
+/// How often one agent may ask its model in one turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Iterations {
+    used: u32,
+    most: u32,
+}
+
+impl Iterations {
+    pub fn of(most: u32) -> Self {
+        Self { used: 0, most: most.max(1) }
+    }
+
+    /// Takes one; `None` when all are used.
+    pub(crate) fn take(&mut self) -> Option<u32> {
+        (self.used < self.most).then(|| {
+            self.used += 1;
+            self.used
+        })
+    }
+
+    /// Gives one back that went into something other than the work itself.
+    pub(crate) fn refund(&mut self) {
+        self.used = self.used.saturating_sub(1);
+    }
+
+    pub fn used(self) -> u32 {
+        self.used
+    }
+
+    pub fn most(self) -> u32 {
+        self.most
+    }
+}
+
+/// What may be spent in one span. `None` is no limit.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Caps {
+    pub tokens: Option<u64>,
+    pub usd: Option<Usd>,
+    pub time: Option<Duration>,
+}
+
+/// `budget.*`
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Limits {
+    pub turn: Caps,
+    pub session: Caps,
+    pub day: Caps,
+}
+
+impl Limits {
+    fn spans(&self) -> [(Span, &Caps); 3] {
+        [(Span::Turn, &self.turn), (Span::Session, &self.session), (Span::Day, &self.day)]
+    }
+
+    /// Whether what was spent before the turn has to be known.
+    pub fn look_back(&self) -> bool {
+        self.session != Caps::default() || self.day != Caps::default()
+    }
+
+    fn in_dollars(&self) -> bool {
+        self.spans().iter().any(|(_, caps)| caps.usd.is_some())
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Span {
+    Turn,
+    Session,
+    Day,
+}
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Turn => "turn",
+            Self::Session => "session",
+            Self::Day => "day",
+        })
+    }
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Spent {
+    pub tokens: u64,
+    pub usd: Usd,
+    pub time: Duration,
+}
+
+/// A limit that is reached, in words a person can act on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Exhausted {
+    pub span: Span,
+    /// The setting that says so.
+    pub key: String,
+    pub message: String,
+}
+
+/// The purse of a turn and of every agent it sends out.
+#[derive(Debug, Default)]
+pub struct Purse {
+    limits: Limits,
+    /// Before the turn: in its session, in its day.
+    before: [Spent; 2],
+    /// The clock when the turn began.
+    began: Duration,
+    now: Mutex<Now>,
+}
+
+/// What this turn has spent so far.
+#[derive(Debug, Default)]
+struct Now {
+    spent: Spent,
+    usage: Option<Usage>,
+}
+
+impl Purse {
+    pub fn new(limits: Limits, session: Spent, day: Spent, began: Duration) -> Self {
+        Self { limits, before: [session, day], began, now: Mutex::default() }
+    }
+
+    /// Takes note of a call. False when a limit in dollars cannot be held, because nobody knows what it cost.
+    pub fn pay(&self, usage: Option<&Usage>) -> bool {
+        let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(usage) = usage else { return !self.limits.in_dollars() };
+        *now.usage.get_or_insert_default() += *usage;
+        now.spent.tokens = now.spent.tokens.saturating_add(usage.total());
+        match usage.cost {
+            Some(cost) => {
+                now.spent.usd = now.spent.usd + cost;
+                true
+            }
+            None => !self.limits.in_dollars(),
+        }
+    }
+
+    /// What everybody who pays from this purse used together.
+    pub fn usage(&self) -> Option<Usage> {
+        self.now.lock().unwrap_or_else(PoisonError::into_inner).usage
+    }
+
+    /// The first limit that is reached, if any. Asked before each call of a model.
+    pub fn exhausted(&self, clock: Duration) -> Option<Exhausted> {
+        let now = self.now.lock().unwrap_or_else(PoisonError::into_inner).spent;
+        let took = clock.saturating_sub(self.began);
+        let [session, day] = self.before;
+        let spent = [Spent::default(), session, day];
+        self.limits.spans().into_iter().zip(spent).find_map(|((span, caps), before)| {
+            let tokens = before.tokens.saturating_add(now.tokens);
+            let usd = before.usd + now.usd;
+            let time = before.time.saturating_add(took);
+            let reached = |what: &str, used: String, most: String| Exhausted {
+                span,
+                key: format!("budget.{span}.{what}"),
+                message: format!(
+                    "the limit of {most} for one {span} is reached ({used} used); budget.{span}.{what} sets it"
+                ),
+            };
+            let tokens = caps
+                .tokens
+                .filter(|most| tokens >= *most)
+                .map(|most| reached("tokens", format!("{tokens}"), format!("{most} tokens")));
+            let usd =
+                caps.usd.filter(|most| usd >= *most).map(|most| reached("usd", usd.to_string(), most.to_string()));
+            let time = caps
+                .time
+                .filter(|most| time >= *most)
+                .map(|most| reached("seconds", format!("{} s", time.as_secs()), format!("{} s", most.as_secs())));
+            tokens.or(usd).or(time)
+        })
+    }
+}

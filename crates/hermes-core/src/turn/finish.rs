@@ -1,0 +1,55 @@
+//! The one way out of a turn: the sums, the books, the hooks and the last event, on every end.
+
+use super::outcome::{End, Outcome};
+use super::state::Turn;
+use hermes_types::TurnRecord;
+
+impl Turn<'_> {
+    pub(super) async fn finish(mut self, end: End) -> Outcome {
+        let card = self.talk.line.model().map(|model| model.card().clone());
+        let outcome = Outcome {
+            session: self.talk.session.clone(),
+            text: self.text.take(),
+            reasoning: self.reasoning.take(),
+            iterations: self.iterations.used(),
+            api_calls: self.talk.line.calls() - self.calls_before,
+            tool_calls: self.tool_calls,
+            usage: self.usage,
+            usage_of_all: self.ports.purse.usage(),
+            last_prompt: self.last_prompt,
+            provider: card.as_ref().map(|card| card.provider.clone()),
+            model: card.as_ref().map(|card| card.model.clone()),
+            base_url: card.map(|card| card.base_url),
+            answered_by: self.answered_by.take(),
+            undelivered: self.ports.inbox.take_all(),
+            not_kept: self.not_kept.take().or_else(|| self.ports.book.unusable().map(str::to_owned)),
+            end,
+        };
+        let mut outcome = self.write_down(outcome).await;
+        if let End::NotKept(reason) = &outcome.end {
+            outcome.not_kept.get_or_insert_with(|| reason.clone());
+        }
+        let of_turn = self.talk.history().get(self.begins_at..).unwrap_or_default();
+        for hook in self.ports.hooks {
+            hook.ended(of_turn, &outcome).await;
+        }
+        self.tell(outcome.event());
+        outcome
+    }
+
+    async fn write_down(&self, mut outcome: Outcome) -> Outcome {
+        let record = TurnRecord {
+            session: outcome.session.clone(),
+            started_at: self.began,
+            ended_at: self.ports.book.now(),
+            exit_reason: outcome.end.exit_reason(),
+            model_calls: outcome.api_calls,
+            tool_calls: outcome.tool_calls,
+            error: outcome.end.explanation(),
+        };
+        if let Err(error) = self.ports.book.turn_ended(record).await {
+            outcome.not_kept.get_or_insert(error.to_string());
+        }
+        outcome
+    }
+}

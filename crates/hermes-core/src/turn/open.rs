@@ -1,0 +1,137 @@
+//! How a turn begins: with a question, or where an earlier one was cut off.
+
+use super::outcome::End;
+use super::sanitise;
+use super::state::{Turn, lost};
+use super::words;
+use crate::repair::open_calls;
+use crate::stop::Stop;
+use hermes_types::{Content, Disposition, Finished, Message, NewMessage, Plain, ToolCall, ToolStatus};
+
+/// What a turn is asked to do.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Asked {
+    /// Answer this.
+    Question(Box<Question>),
+    /// Go on with the turn that was cut off.
+    GoOn,
+}
+
+/// What the person says.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Question {
+    pub content: Content,
+    /// What is kept in its place, where the content holds more than the person said.
+    pub keep: Option<Content>,
+}
+
+impl From<Content> for Question {
+    fn from(content: Content) -> Self {
+        Self { content, keep: None }
+    }
+}
+
+impl From<&str> for Asked {
+    fn from(text: &str) -> Self {
+        Self::Question(Box::new(Content::from(text).into()))
+    }
+}
+
+/// What becomes of a call that was left open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    /// It changed something, or not: nobody knows.
+    Unknown,
+    /// It had not begun, or only reads: it runs now.
+    Run,
+    /// It had not begun, and the person asks for something else.
+    Dropped,
+}
+
+impl Turn<'_> {
+    pub(super) async fn open(&mut self, asked: Asked, stop: &Stop) -> Result<(), End> {
+        self.talk.offer(self.ports.hands.offered());
+        self.ports.hands.begin_turn();
+        self.talk.line.begin_turn(self.clock());
+        let left = open_calls(self.talk.history());
+        match asked {
+            Asked::GoOn => {
+                let is_answered = matches!(self.talk.last(), Some(Message::Assistant(_)) | None);
+                if left.is_empty() && is_answered {
+                    return Err(End::NothingOpen);
+                }
+                self.begins_at = question_at(self.talk.history()).unwrap_or(self.begins_at);
+                self.settle(left, Fate::Run, stop).await
+            }
+            Asked::Question(question) => {
+                self.settle(left, Fate::Dropped, stop).await?;
+                if matches!(self.talk.last(), Some(Message::Tool(_) | Message::User(_))) {
+                    self.say(Message::assistant(words::UNFINISHED)).await?;
+                }
+                self.begins_at = self.talk.history().len();
+                self.put(*question).await
+            }
+        }
+    }
+
+    /// The question, cleaned, with what hooks have to add, on disk and then in the history.
+    async fn put(&mut self, question: Question) -> Result<(), End> {
+        let Question { content, keep } = question;
+        let content = sanitise::content(content);
+        let mut sent = content.clone();
+        if let Content::Text(text) = &mut sent {
+            for hook in self.ports.hooks {
+                if let Some(context) = hook.begins(text).await {
+                    text.push_str(&sanitise::fenced(&context));
+                }
+            }
+        }
+        let kept = keep.map_or(content, sanitise::content);
+        let differs = sent != kept;
+        let said = Message::User(Plain::new(kept));
+        let new = NewMessage { sent: differs.then(|| sent.clone()), ..said.into() };
+        self.ports.book.said(new).await.map_err(lost)?;
+        self.talk.push(Message::User(Plain::new(sent)));
+        Ok(())
+    }
+
+    /// Gives every call that was left open its result.
+    async fn settle(&mut self, left: Vec<ToolCall>, otherwise: Fate, stop: &Stop) -> Result<(), End> {
+        if left.is_empty() {
+            return Ok(());
+        }
+        let begun = self.ports.book.unknown(self.talk.replied_at()).await.map_err(lost)?;
+        let fate = |call: &ToolCall| match begun.iter().any(|effect| effect.call == call.id) {
+            true => Fate::Unknown,
+            false => otherwise,
+        };
+        let mut results = Vec::new();
+        let mut to_run = Vec::new();
+        for call in left {
+            let (text, status, disposition) = match fate(&call) {
+                Fate::Run => {
+                    to_run.push(call);
+                    continue;
+                }
+                Fate::Unknown => (words::outcome_unknown(&call), ToolStatus::Failed, Disposition::Unknown),
+                Fate::Dropped => (words::never_begun(&call), ToolStatus::Cancelled, Disposition::None),
+            };
+            let finished = Finished { disposition, ..Finished::refused(&call, status, text) };
+            self.ports.book.ended(&finished).await.map_err(lost)?;
+            if disposition == Disposition::Unknown {
+                self.ports.book.given_up(&call.id).await.map_err(lost)?;
+            }
+            results.push(finished.into_message());
+        }
+        self.talk.settle(results);
+        match to_run.is_empty() {
+            true => Ok(()),
+            false => self.run(&to_run, stop).await,
+        }
+    }
+}
+
+/// Where the question of the last turn stands.
+fn question_at(history: &[std::sync::Arc<Message>]) -> Option<usize> {
+    history.iter().rposition(|message| matches!(**message, Message::User(_)))
+}

@@ -1,0 +1,68 @@
+//! What a turn needs from the world.
+
+use super::budget::Purse;
+use super::inbox::Inbox;
+use super::outcome::Outcome;
+use crate::ask::{self, Manner};
+use crate::book::Book;
+use crate::clock::Clock;
+use crate::ports::{Listener, Switchboard};
+use crate::stop::Stop;
+use futures_util::future::BoxFuture;
+use hermes_types::{Finished, Message, ToolCall, ToolDefinition};
+use std::sync::Arc;
+
+pub struct Ports<'a> {
+    pub switchboard: &'a dyn Switchboard,
+    pub hands: &'a dyn Hands,
+    pub book: &'a Book,
+    pub purse: &'a Purse,
+    pub inbox: &'a Inbox,
+    pub listener: &'a dyn Listener,
+    pub clock: &'a dyn Clock,
+    pub hooks: &'a [Arc<dyn TurnHook>],
+    pub manner: Manner,
+    /// How often the model may be asked.
+    pub iterations: u32,
+}
+
+impl Ports<'_> {
+    /// What asking a model needs of them.
+    pub(super) fn asking(&self) -> ask::Ports<'_> {
+        ask::Ports { switchboard: self.switchboard, clock: self.clock, listener: self.listener }
+    }
+}
+
+/// Runs the calls of a model.
+pub trait Hands: Send + Sync {
+    /// What the model may call, in a fixed order. Asked once per turn.
+    fn offered(&self) -> Arc<[ToolDefinition]>;
+
+    /// A new turn begins.
+    fn begin_turn(&self) {}
+
+    /// Runs the calls of one reply through the gate: one result for each, in their order, whatever happens. Every call
+    /// that may change something is in the book before it does, every result before this returns.
+    fn run<'a>(&'a self, calls: &'a [ToolCall], book: &'a Book, stop: &'a Stop) -> BoxFuture<'a, Ran>;
+}
+
+/// What became of the calls of one reply.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ran {
+    pub results: Vec<Finished>,
+    /// The turn cannot go on, and why.
+    pub abort: Option<String>,
+}
+
+/// Somebody who is told of every turn: memory providers, plugins, the writer of trajectories.
+pub trait TurnHook: Send + Sync {
+    /// Words for the model beside the question of the person. They are sent, never kept as said.
+    fn begins<'a>(&'a self, _question: &'a str) -> BoxFuture<'a, Option<String>> {
+        Box::pin(std::future::ready(None))
+    }
+
+    /// The turn is over, on whatever way; `history` begins with its question.
+    fn ended<'a>(&'a self, _history: &'a [Arc<Message>], _outcome: &'a Outcome) -> BoxFuture<'a, ()> {
+        Box::pin(std::future::ready(()))
+    }
+}

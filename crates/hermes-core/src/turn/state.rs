@@ -1,0 +1,128 @@
+//! The state of one turn: one struct, born with it and gone with it.
+
+use super::End;
+use super::budget::Iterations;
+use super::ports::Ports;
+use super::reading::{Facts, Reading, Strikes, read};
+use crate::conversation::Conversation;
+use hermes_types::{Event, Message, Moment, Notice, Reply, Usage};
+use std::time::Duration;
+
+/// Tools that keep house: text beside their calls can be the answer already.
+const HOUSEKEEPING: [&str; 4] = ["memory", "todo", "skill_manage", "session_search"];
+/// Results of tools count as fresh so many messages long.
+const FRESH: usize = 5;
+
+pub(super) struct Turn<'a> {
+    pub(super) talk: &'a mut Conversation,
+    pub(super) ports: &'a Ports<'a>,
+    pub(super) iterations: Iterations,
+    pub(super) strikes: Strikes,
+    /// The parts of an answer that came in several replies.
+    pub(super) parts: Vec<String>,
+    /// Text beside the last calls, when those only kept house.
+    pub(super) said_before: Option<String>,
+    /// What the person gets to read, as far as it is known.
+    pub(super) text: Option<String>,
+    pub(super) reasoning: Option<String>,
+    pub(super) usage: Option<Usage>,
+    pub(super) last_prompt: Option<u64>,
+    pub(super) answered_by: Option<String>,
+    pub(super) tool_calls: u64,
+    pub(super) began: Moment,
+    /// How long the last question took.
+    pub(super) took: Duration,
+    /// Calls of models before this turn.
+    pub(super) calls_before: u64,
+    /// Where in the history the turn begins.
+    pub(super) begins_at: usize,
+    pub(super) price_told: bool,
+    /// Why an answer that is there could not be written down.
+    pub(super) not_kept: Option<String>,
+}
+
+impl<'a> Turn<'a> {
+    pub(super) fn new(talk: &'a mut Conversation, ports: &'a Ports<'a>) -> Self {
+        let (calls_before, begins_at) = (talk.line.calls(), talk.history().len());
+        Self {
+            talk,
+            ports,
+            iterations: Iterations::of(ports.iterations),
+            strikes: Strikes::default(),
+            parts: Vec::new(),
+            said_before: None,
+            text: None,
+            reasoning: None,
+            usage: None,
+            last_prompt: None,
+            answered_by: None,
+            tool_calls: 0,
+            began: ports.book.now(),
+            took: Duration::ZERO,
+            calls_before,
+            begins_at,
+            price_told: false,
+            not_kept: None,
+        }
+    }
+
+    pub(super) fn tell(&self, event: Event) {
+        self.ports.listener.hear(event);
+    }
+
+    pub(super) fn notice(&self, notice: Notice) {
+        self.tell(Event::Notice { notice });
+    }
+
+    /// What the reply means; takes note of it.
+    pub(super) fn read(&mut self, reply: &Reply) -> Reading {
+        let tools = self.talk.tools().clone();
+        let facts = Facts {
+            offered: tools.iter().map(|tool| tool.name.as_str()).collect(),
+            after_tools: self
+                .talk
+                .history()
+                .iter()
+                .rev()
+                .take(FRESH)
+                .any(|message| matches!(**message, Message::Tool(_))),
+            said_before: self.said_before.is_some(),
+        };
+        let reading = read(reply, &self.strikes, &facts);
+        self.strikes.took(&reading, facts.knows_none_of(reply));
+        reading
+    }
+
+    /// Adds a reply to the sums of the turn, and to what the whole tree of agents spent.
+    pub(super) fn count(&mut self, reply: &Reply) {
+        if let Some(usage) = reply.usage {
+            *self.usage.get_or_insert_default() += usage;
+            self.last_prompt = Some(usage.prompt());
+        }
+        self.answered_by.clone_from(&reply.model);
+        if let Some(thoughts) = reply.message.reasoning.as_ref().filter(|text| !text.trim().is_empty()) {
+            self.reasoning = Some(thoughts.clone());
+        }
+        if !self.ports.purse.pay(reply.usage.as_ref()) && !self.price_told {
+            self.price_told = true;
+            let model = self.talk.line.model().map(|model| model.card().model.clone()).unwrap_or_default();
+            self.notice(Notice::PriceUnknown { model });
+        }
+    }
+
+    /// Whether the calls of a reply only keep house; then the text beside them may be the answer.
+    pub(super) fn remember_text(&mut self, reply: &Reply) {
+        let keeps_house = reply.tool_calls().iter().all(|call| HOUSEKEEPING.contains(&call.function.name.as_str()));
+        let text = reply.text();
+        self.said_before = (keeps_house && !text.trim().is_empty()).then_some(text);
+    }
+
+    pub(super) fn clock(&self) -> Duration {
+        self.ports.clock.elapsed()
+    }
+}
+
+/// What could not be written down ends the turn.
+pub(super) fn lost(error: impl std::fmt::Display) -> End {
+    End::NotKept(error.to_string())
+}

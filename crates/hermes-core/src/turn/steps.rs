@@ -1,0 +1,290 @@
+//! The steps of a turn, in the order in which the driver takes them.
+
+use super::names::meant;
+use super::outcome::{End, Interrupted};
+use super::reading::Nudge;
+use super::state::{Turn, lost};
+use super::words;
+use crate::ask::{self, ask};
+use crate::prompt::steer;
+use crate::stop::Stop;
+use hermes_types::{
+    AgainReason, Content, Event, Fault, FaultKind, Finished, Message, Notice, Reply, StopReason, ToolCall, ToolChoice,
+    ToolStatus,
+};
+use std::collections::{BTreeSet, HashSet};
+
+/// Room for the output where neither settings nor provider named any, before it is doubled.
+const USUAL_OUTPUT: u32 = 4_096;
+/// Doubling ends here, unless more was asked for to begin with.
+const LARGEST_OUTPUT: u32 = 32_768;
+/// A reply that only calls these is no step of the work: programs call tools for it.
+const FREE: [&str; 1] = ["execute_code"];
+
+impl Turn<'_> {
+    /// Before each question: the person, and what may be spent.
+    pub(super) fn may_go_on(&self, stop: &Stop) -> Result<(), End> {
+        if stop.stopped() {
+            return Err(End::Interrupted(Interrupted::BetweenSteps));
+        }
+        match self.ports.purse.exhausted(self.clock()) {
+            Some(exhausted) => Err(End::OverBudget(exhausted)),
+            None => Ok(()),
+        }
+    }
+
+    /// Takes an iteration, if there is one left.
+    pub(super) fn next_iteration(&mut self) -> bool {
+        let Some(iteration) = self.iterations.take() else { return false };
+        self.tell(Event::Step { iteration, of: self.iterations.most() });
+        true
+    }
+
+    /// A word of the person goes behind the newest result, as long as no model has seen that.
+    pub(super) async fn steer(&mut self) -> Result<(), End> {
+        let Some(Message::Tool(result)) = self.talk.last() else { return Ok(()) };
+        let call = result.tool_call_id.clone();
+        if self.talk.is_sent() || !self.ports.book.can_amend(&call) {
+            return Ok(());
+        }
+        let Some(words) = self.ports.inbox.steering() else { return Ok(()) };
+        self.tell(Event::Delivered { text: words.clone() });
+        self.amend_result(&steer::framed(&words)).await
+    }
+
+    /// Adds to what the model reads of the newest result; the result itself stays as it was.
+    async fn amend_result(&mut self, note: &str) -> Result<(), End> {
+        let Some(Message::Tool(clean)) = self.talk.last().cloned() else { return Ok(()) };
+        let Some(Message::Tool(amended)) = self.talk.amend_last(|content| content.append(note)) else { return Ok(()) };
+        let (call, sent) = (clean.tool_call_id.clone(), amended.content.clone());
+        self.ports.book.sent_instead(&call, Message::Tool(clean), sent).await.map_err(lost)
+    }
+
+    /// Asks the model: retry, refresh, rotate, fall back are all inside, all by the plan.
+    pub(super) async fn ask(&mut self, choice: ToolChoice, stop: &Stop) -> Result<Reply, End> {
+        let request = self.talk.request(choice, self.output_room());
+        let began = self.clock();
+        let ports = self.ports.asking();
+        let mut manner = self.ports.manner;
+        manner.seed = manner.seed.wrapping_add(self.talk.line.calls());
+        let asked = ask(request, &mut self.talk.line, manner, &ports, stop).await;
+        self.took = self.clock().saturating_sub(began);
+        let reply = asked.map_err(|fault| match fault.kind {
+            FaultKind::Interrupted => End::Interrupted(Interrupted::WhileAsking),
+            _ => End::Unanswered(fault),
+        })?;
+        self.count(&reply);
+        Ok(reply)
+    }
+
+    /// More room for the output after it was too small.
+    fn output_room(&self) -> Option<u32> {
+        let doublings = self.strikes.doublings();
+        if doublings == 0 {
+            return None;
+        }
+        let card = self.talk.line.model().and_then(|model| model.card().output_cap);
+        let base = self.talk.max_output_tokens.or(card).unwrap_or(USUAL_OUTPUT);
+        Some(base.saturating_mul(1 << doublings.min(8)).min(LARGEST_OUTPUT.max(base)))
+    }
+
+    /// A reply, on disk and then in the history.
+    async fn keep(&mut self, reply: &Reply) -> Result<(), End> {
+        self.ports.book.replied(reply, &self.talk.line, self.took).await.map_err(lost)?;
+        self.talk.push(Message::Assistant(reply.message.clone()));
+        Ok(())
+    }
+
+    /// A message to the model, on disk and then in the history.
+    pub(super) async fn say(&mut self, message: Message) -> Result<(), End> {
+        self.ports.book.said(message.clone().into()).await.map_err(lost)?;
+        self.talk.push(message);
+        Ok(())
+    }
+
+    fn tell_reply(&self, reply: &Reply) {
+        self.tell(Event::Reply {
+            iteration: self.iterations.used(),
+            text: reply.text(),
+            calls: reply.tool_calls().iter().map(|call| call.function.name.clone()).collect(),
+            stop_reason: reply.stop_reason(),
+            usage: reply.usage,
+        });
+    }
+
+    /// Runs the calls of a reply. One result for each call, whatever happens.
+    pub(super) async fn act(&mut self, mut reply: Reply, stop: &Stop) -> Result<(), End> {
+        self.name_tools(&mut reply);
+        self.remember_text(&reply);
+        self.keep(&reply).await?;
+        self.tell_reply(&reply);
+        let calls = reply.message.tool_calls;
+        if self.unknown_only(&calls) {
+            self.notice(Notice::Again { reason: AgainReason::UnknownTool });
+        }
+        let ended = self.run(&calls, stop).await;
+        if !reply.dropped.is_empty() {
+            self.amend_result(&words::dropped(&reply.dropped)).await?;
+        }
+        if calls.iter().all(|call| FREE.contains(&call.function.name.as_str())) {
+            self.iterations.refund();
+        }
+        ended
+    }
+
+    /// Calls are known by the names of their tools from here on.
+    fn name_tools(&self, reply: &mut Reply) {
+        let tools = self.talk.tools().clone();
+        let offered: BTreeSet<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
+        for call in &mut reply.message.tool_calls {
+            if let Some(name) = meant(&call.function.name, &offered) {
+                name.clone_into(&mut call.function.name);
+            }
+        }
+    }
+
+    fn unknown_only(&self, calls: &[ToolCall]) -> bool {
+        !calls.iter().any(|call| self.talk.offers(&call.function.name))
+    }
+
+    pub(super) async fn run(&mut self, calls: &[ToolCall], stop: &Stop) -> Result<(), End> {
+        self.tool_calls += calls.len() as u64;
+        let (distinct, repeated) = told_apart(calls);
+        let ran = self.ports.hands.run(&distinct, self.ports.book, stop).await;
+        let mut results: Vec<Message> = ran.results.into_iter().map(Finished::into_message).collect();
+        for call in repeated {
+            let finished = Finished::refused(call, ToolStatus::Blocked, words::said_twice());
+            self.ports.book.ended(&finished).await.map_err(lost)?;
+            results.push(finished.into_message());
+        }
+        self.talk.settle(results);
+        match ran.abort {
+            Some(reason) => Err(End::Aborted(reason)),
+            None if stop.stopped() => Err(End::Interrupted(Interrupted::WhileWorking)),
+            None => Ok(()),
+        }
+    }
+
+    /// The answer, or the rest of one. A message that came meanwhile is the next question of the same turn.
+    pub(super) async fn answer(&mut self, reply: Reply) -> Result<(), End> {
+        let stopped = reply.stop_reason();
+        self.put_together(&reply);
+        if let Err(End::NotKept(reason)) = self.keep(&reply).await {
+            // The answer is there and paid for: it is told, with the truth about the record.
+            self.not_kept = Some(reason);
+            return Err(End::Answered(stopped));
+        }
+        let Some(next) = self.ports.inbox.next() else { return Err(End::Answered(stopped)) };
+        self.tell_reply(&reply);
+        self.tell(Event::Delivered { text: next.clone() });
+        self.parts.clear();
+        self.strikes = super::reading::Strikes::default();
+        self.say(Message::user(next)).await
+    }
+
+    fn put_together(&mut self, reply: &Reply) {
+        self.parts.push(reply.text());
+        self.text = Some(self.parts.concat());
+    }
+
+    /// Part of an answer: kept, and the model goes on.
+    pub(super) async fn go_on(&mut self, reply: Reply) -> Result<(), End> {
+        self.put_together(&reply);
+        self.keep(&reply).await?;
+        self.tell_reply(&reply);
+        self.notice(Notice::Again { reason: AgainReason::CutAnswer });
+        self.say(words::go_on()).await
+    }
+
+    /// The same question once more.
+    pub(super) async fn again(&mut self, reply: &Reply, reason: AgainReason) -> Result<(), End> {
+        self.notice(Notice::Again { reason });
+        self.ports.book.paid(reply, &self.talk.line, self.took).await.map_err(lost)
+    }
+
+    /// What the model said, and what was wrong with it.
+    pub(super) async fn nudge(&mut self, reply: Reply, nudge: &Nudge) -> Result<(), End> {
+        self.notice(Notice::Again { reason: nudge.reason() });
+        self.keep(&worded(reply)).await?;
+        self.say(words::nudge(nudge)).await
+    }
+
+    /// Another provider, for this turn. Without one the turn ends as it would have ended.
+    pub(super) async fn leave(&mut self, reply: Reply, fault: &Fault, end: End, stop: &Stop) -> Result<(), End> {
+        let left = ask::leave(&mut self.talk.line, fault, &self.ports.asking(), stop).await;
+        match left {
+            Ok(true) => self.ports.book.paid(&reply, &self.talk.line, self.took).await.map_err(lost),
+            Ok(false) => Err(self.close(reply, end, stop).await),
+            Err(_) => Err(End::Interrupted(Interrupted::WhileAsking)),
+        }
+    }
+
+    /// The last reply of a turn that does not end with an answer: what there is to read is kept.
+    pub(super) async fn close(&mut self, reply: Reply, end: End, stop: &Stop) -> End {
+        if end == End::UnknownTools {
+            // Every call has its result, also when it is an error once more.
+            return self.act(reply, stop).await.err().unwrap_or(end);
+        }
+        if end == End::SaidBefore {
+            self.text = self.said_before.take();
+        }
+        let kept = if reply.text().trim().is_empty() {
+            self.ports.book.paid(&reply, &self.talk.line, self.took).await.map_err(lost)
+        } else {
+            self.put_together(&reply);
+            self.keep(&reply).await
+        };
+        if let Err(End::NotKept(reason)) = kept {
+            self.not_kept = Some(reason);
+        }
+        end
+    }
+
+    /// All iterations are used: one question without tools, and a second one if nothing came of it.
+    pub(super) async fn last_word(&mut self, stop: &Stop) -> End {
+        let end = End::LastWord { used: self.iterations.used(), most: self.iterations.most() };
+        self.notice(Notice::LastWord { iterations: self.iterations.most() });
+        if let Err(end) = self.say(words::last_word()).await {
+            return end;
+        }
+        for _ in 0..2 {
+            let mut reply = match self.ask(ToolChoice::Forbidden, stop).await {
+                Ok(reply) => reply,
+                Err(interrupted @ End::Interrupted(_)) => return interrupted,
+                Err(_) => break,
+            };
+            if !reply.text().trim().is_empty() {
+                // Whatever it still wants to call, nobody will answer.
+                reply.message.tool_calls.clear();
+                reply.message.anthropic_content_blocks = None;
+                self.parts.clear();
+                return self.close(reply, end, stop).await;
+            }
+        }
+        self.text = Some(words::NO_LAST_WORD.to_owned());
+        end
+    }
+}
+
+/// The calls, and those among them that stand there twice.
+fn told_apart(calls: &[ToolCall]) -> (Vec<ToolCall>, Vec<&ToolCall>) {
+    let mut seen = HashSet::new();
+    let mut distinct = Vec::with_capacity(calls.len());
+    let mut repeated = Vec::new();
+    for call in calls {
+        match seen.insert((call.function.name.as_str(), call.function.arguments.canonical())) {
+            true => distinct.push(call.clone()),
+            false => repeated.push(call),
+        }
+    }
+    (distinct, repeated)
+}
+
+/// A reply without words, with some: providers refuse an empty message.
+fn worded(mut reply: Reply) -> Reply {
+    if reply.text().trim().is_empty() {
+        reply.message.content = Some(Content::from(words::EMPTY));
+        reply.message.finish_reason = Some(StopReason::Incomplete);
+    }
+    reply
+}
