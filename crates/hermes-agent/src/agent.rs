@@ -68,11 +68,13 @@ pub struct Beginning {
     pub prefill: Vec<Message>,
     /// Whether it is there after its answer.
     pub reach: Reach,
+    /// Why it is not kept, where the person was told so already.
+    pub not_kept: Option<String>,
 }
 
 impl Beginning {
     pub fn new(session: NewSession, tools: BTreeSet<String>) -> Self {
-        Self { session, tools, ephemeral: None, prefill: Vec::new(), reach: Reach::Lasting }
+        Self { session, tools, ephemeral: None, prefill: Vec::new(), reach: Reach::Lasting, not_kept: None }
     }
 }
 
@@ -92,18 +94,22 @@ pub struct Agent {
 impl Agent {
     /// A new conversation. Nothing is written before the first question.
     pub fn begin(kit: Arc<Kit>, beginning: Beginning) -> Self {
-        let Beginning { session, tools, ephemeral, prefill, reach } = beginning;
+        let Beginning { session, tools, ephemeral, prefill, reach, not_kept } = beginning;
         let desk = Desk::reached(kit.shop.clone(), session.id.clone(), reach);
         let prompt = session.system_prompt.clone().unwrap_or_default();
         let talk =
             Conversation::new(session.id.clone()).with_prompt(&prompt, ephemeral.as_deref()).with_prefill(prefill);
-        Self::of(kit, talk, tools, desk, Some(session))
+        let agent = Self::of(kit, talk, tools, desk, Some(session));
+        if let Some(reason) = not_kept {
+            agent.book.give_up(reason);
+        }
+        agent
     }
 
     /// A conversation that goes on. `beginning` names the session and what is not kept with it: tools, ephemeral text,
     /// and the prompt to use where none was kept.
     pub async fn resume(kit: Arc<Kit>, beginning: Beginning) -> Result<Self, StoreError> {
-        let Beginning { session, tools, ephemeral, prefill, reach } = beginning;
+        let Beginning { session, tools, ephemeral, prefill, reach, .. } = beginning;
         let store = kit.store.clone().ok_or(StoreError::Closed)?;
         let kept = store.session(&session.id).await?.ok_or_else(|| StoreError::NoSession(session.id.to_string()))?;
         let rows = store.messages(&session.id).await?;

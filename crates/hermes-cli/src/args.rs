@@ -42,9 +42,47 @@ pub struct Asking {
     #[command(flatten)]
     pub form: Form,
 
+    #[command(flatten)]
+    pub which: Which,
+
+    #[command(flatten)]
+    pub how: How,
+
     /// Attach an image file (repeatable)
     #[arg(long, value_name = "FILE")]
     pub image: Vec<PathBuf>,
+}
+
+/// Which conversation.
+#[derive(Debug, Clone, Default, Args)]
+pub struct Which {
+    /// Go on with a session: an id, its beginning, or a title. Without a question, finish what was cut off
+    #[arg(short, long, value_name = "ID|TITLE", conflicts_with = "continue_last")]
+    pub resume: Option<String>,
+
+    /// Go on with the newest session, or with the one of this title
+    #[arg(short, long = "continue", value_name = "TITLE", num_args = 0..=1, default_missing_value = "")]
+    pub continue_last: Option<String>,
+
+    /// Where the session is said to be held; `tool` hides it from lists [default: cli]
+    #[arg(long, value_name = "TAG")]
+    pub source: Option<String>,
+}
+
+/// What the agent may do.
+#[derive(Debug, Clone, Default, Args)]
+pub struct How {
+    /// Most model calls for this question [default: agent.max_turns, 90]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_turns: Option<u32>,
+
+    /// Toolsets for this run, with commas between them (see `hermes tools`)
+    #[arg(short, long, value_name = "NAMES", value_delimiter = ',')]
+    pub toolsets: Option<Vec<String>>,
+
+    /// Do not ask about dangerous commands; deny rules and the hardline list still hold
+    #[arg(long)]
+    pub yolo: bool,
 }
 
 /// Whom to ask.
@@ -76,7 +114,38 @@ pub struct Form {
 impl Asking {
     pub fn or(mut self, before: Self) -> Self {
         self.image.splice(..0, before.image);
-        Self { whom: self.whom.or(before.whom), form: self.form.or(before.form), image: self.image }
+        Self {
+            whom: self.whom.or(before.whom),
+            form: self.form.or(before.form),
+            which: self.which.or(before.which),
+            how: self.how.or(before.how),
+            image: self.image,
+        }
+    }
+}
+
+impl Which {
+    pub fn or(self, before: Self) -> Self {
+        let (resume, continue_last) = match (&self.resume, &self.continue_last) {
+            (None, None) => (before.resume, before.continue_last),
+            _ => (self.resume, self.continue_last),
+        };
+        Self { resume, continue_last, source: self.source.or(before.source) }
+    }
+
+    /// Whether it is a conversation that was there before.
+    pub fn goes_on(&self) -> bool {
+        self.resume.is_some() || self.continue_last.is_some()
+    }
+}
+
+impl How {
+    pub fn or(self, before: Self) -> Self {
+        Self {
+            max_turns: self.max_turns.or(before.max_turns),
+            toolsets: self.toolsets.or(before.toolsets),
+            yolo: self.yolo || before.yolo,
+        }
     }
 }
 

@@ -3,7 +3,9 @@
 use crate::app::App;
 use crate::approval::{self, Allowlist, Counsel};
 use crate::commands::Console;
+use crate::output::Screen;
 use crate::settings::Home;
+use futures_util::future::BoxFuture;
 use hermes_core::ports::Listener;
 use hermes_core::stop::Stop;
 use hermes_model::auxiliary::Auxiliary;
@@ -11,8 +13,8 @@ use hermes_model::provider::table::PROVIDERS;
 use hermes_model::resolve::Ask;
 use hermes_tools::builtin;
 use hermes_tools::desk::{Desk, Ports, Workshop};
-use hermes_tools::face::Adviser;
-use hermes_tools::gate::Yolo;
+use hermes_tools::face::{Adviser, ApprovalQuestion, Clarification, Face, Reply};
+use hermes_tools::gate::{Answer, Channel, Yolo};
 use hermes_tools::registry::Registry;
 use hermes_tools::settings::{Settings, Surroundings};
 use hermes_types::SessionId;
@@ -48,15 +50,25 @@ pub struct Hands {
 }
 
 impl Hands {
+    /// For a conversation that is shown on a screen: questions have it for themselves.
+    pub fn at(app: &App, screen: &Arc<Screen>, yolo: Yolo, stop: &Stop) -> Self {
+        let face = Arc::new(OnScreen { screen: screen.clone(), person: approval::face() });
+        Self::with(app, face, screen.clone(), yolo, stop)
+    }
+
     /// `stop` also ends a question to the model that may be consulted about commands.
     pub fn new(app: &App, listener: Arc<dyn Listener>, yolo: Yolo, stop: &Stop) -> Self {
+        Self::with(app, approval::face(), listener, yolo, stop)
+    }
+
+    fn with(app: &App, face: Arc<dyn Face>, listener: Arc<dyn Listener>, yolo: Yolo, stop: &Stop) -> Self {
         let (mut settings, warnings) = Settings::read(&effective(app), surroundings(app));
         // The flag only adds: `HERMES_YOLO_MODE` has been read already.
         if yolo == Yolo::On {
             settings.approvals.yolo = Yolo::On;
         }
         let ports = Ports {
-            face: approval::face(),
+            face,
             adviser: adviser(app, stop),
             lasting: Arc::new(Allowlist::new(app.home.clone())),
             clock: app.clock.clone(),
@@ -93,6 +105,43 @@ impl Hands {
     /// Tells a person what is odd about their settings.
     pub(crate) fn tell_warnings(&self, console: &mut Console<'_>) -> std::io::Result<()> {
         self.warnings.iter().try_for_each(|warning| writeln!(console.err, "… {warning}"))
+    }
+}
+
+/// A person in front of a screen on which other things happen too.
+struct OnScreen {
+    screen: Arc<Screen>,
+    person: Arc<dyn Face>,
+}
+
+impl Face for OnScreen {
+    fn channel(&self) -> Channel {
+        self.person.channel()
+    }
+
+    fn approve(&self, question: ApprovalQuestion) -> BoxFuture<'_, Answer> {
+        Box::pin(async move {
+            let _quiet = self.screen.hush();
+            self.person.approve(question).await
+        })
+    }
+
+    fn clarify(&self, question: Clarification) -> BoxFuture<'_, Reply> {
+        Box::pin(async move {
+            let _quiet = self.screen.hush();
+            self.person.clarify(question).await
+        })
+    }
+
+    fn password(&self, reason: String) -> BoxFuture<'_, Option<String>> {
+        Box::pin(async move {
+            let _quiet = self.screen.hush();
+            self.person.password(reason).await
+        })
+    }
+
+    fn tell(&self, notice: String) {
+        self.person.tell(notice);
     }
 }
 

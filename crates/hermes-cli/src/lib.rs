@@ -1,5 +1,6 @@
 //! The face of Hermes: settings, commands and wiring of the binary `hermes`.
 
+pub mod agent;
 pub mod app;
 pub mod approval;
 pub mod args;
@@ -24,16 +25,22 @@ pub fn run(cli: Cli) -> ExitCode {
     let profile = profile.as_deref();
     match (cli.oneshot, cli.command) {
         (Some(prompt), None) => {
-            let question = Question { prompt, asking: cli.asking, quiet: false, command: "hermes -z" };
+            let question = Question { prompt: Some(prompt), asking: cli.asking, quiet: false, command: "hermes -z" };
             wait(commands::ask::run(question, profile))
         }
         (Some(_), Some(_)) => output::misused("-z takes no command besides it; give the prompt to -z alone"),
-        (None, Some(Command::Chat(ChatArgs { query: Some(prompt), quiet, asking }))) => {
-            let question = Question { prompt, asking: asking.or(cli.asking), quiet, command: "hermes chat" };
+        (None, Some(Command::Chat(ChatArgs { query, quiet, asking })))
+            if query.is_some() || asking.which.goes_on() || cli.asking.which.goes_on() =>
+        {
+            let question = Question { prompt: query, asking: asking.or(cli.asking), quiet, command: "hermes chat" };
+            wait(commands::ask::run(question, profile))
+        }
+        (None, None) if cli.asking.which.goes_on() => {
+            let question = Question { prompt: None, asking: cli.asking, quiet: false, command: "hermes" };
             wait(commands::ask::run(question, profile))
         }
         (None, Some(Command::Demo(form))) => wait(commands::demo::run(form.or(cli.asking.form))),
-        (None, Some(Command::Chat(ChatArgs { query: None, .. })) | None) => output::misused(NOT_INTERACTIVE_YET),
+        (None, Some(Command::Chat(_)) | None) => output::misused(NOT_INTERACTIVE_YET),
         (None, Some(command)) => on_console(command, cli.asking.whom, profile),
     }
 }

@@ -4,19 +4,18 @@
 //! never leaves half an answer in somebody's file. Everything else goes to stderr, for people. A person at a terminal is
 //! never left in silence for long: [`Screen::keep_time`] shows what is being waited for.
 
-mod outcome;
 mod report;
 pub(crate) mod terminal;
 mod words;
+mod work;
 pub(crate) mod wrap;
 
 use crate::args::OutputFormat;
 use hermes_core::ports::Listener;
 use hermes_core::stop::Stop;
+use hermes_core::turn::{End, Interrupted, Outcome};
 use hermes_model::resolve::Source;
-use hermes_types::{Event, Fault, Notice, Reply, SessionId};
-use outcome::Outcome;
-use report::Facts;
+use hermes_types::{Event, Fault, FaultKind, Notice, OutcomeKind, SessionId};
 use std::convert::Infallible;
 use std::io::{ErrorKind, Write};
 use std::path::PathBuf;
@@ -25,6 +24,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 use terminal::{Attached, Style, Terminal, harmless};
 use words::Phase;
+use work::Work;
 use wrap::Wrap;
 
 pub const EXIT_FAILED: u8 = 1;
@@ -41,7 +41,6 @@ pub struct Show {
     pub aside: Aside,
     /// The prefix of errors: the command as it was typed.
     pub command: &'static str,
-    pub session: SessionId,
     pub usage_file: Option<PathBuf>,
 }
 
@@ -56,23 +55,6 @@ pub enum Aside {
     Everything,
 }
 
-/// How the asking went.
-#[derive(Debug)]
-pub struct Turn {
-    pub result: Result<Reply, Fault>,
-    /// Attempts to get the answer.
-    pub calls: u64,
-    /// Why the conversation is not on disk, where it is not.
-    pub not_kept: Option<String>,
-}
-
-impl Turn {
-    /// Nothing was sent.
-    pub fn refused(fault: Fault) -> Self {
-        Self { result: Err(fault), calls: 0, not_kept: None }
-    }
-}
-
 pub struct Screen {
     show: Show,
     terminal: Terminal,
@@ -82,11 +64,15 @@ pub struct Screen {
 }
 
 struct State {
+    session: SessionId,
     provider: Option<String>,
     model: Option<String>,
     /// Where the credential in use came from.
     key: Option<Source>,
     phase: Phase,
+    work: Work,
+    /// A question of the program itself is on the screen.
+    hushed: bool,
     /// Thoughts are shown.
     reasoning: bool,
     /// Whose words are on the screen, and how they are laid out.
@@ -105,12 +91,15 @@ enum Voice {
 }
 
 impl Screen {
-    pub fn new(show: Show, stop: Stop) -> Self {
+    pub fn new(show: Show, session: SessionId, stop: Stop) -> Self {
         let state = State {
+            session,
             provider: None,
             model: None,
             key: None,
             phase: Phase::Preparing { what: "getting ready", since: Instant::now() },
+            work: Work::default(),
+            hushed: false,
             reasoning: false,
             voice: None,
             wrap: Wrap::default(),
@@ -118,6 +107,34 @@ impl Screen {
             broken: None,
         };
         Self { show, terminal: Terminal::of_process(), stop, state: Mutex::new(state) }
+    }
+
+    /// The conversation that is shown.
+    pub fn session(&self) -> SessionId {
+        self.lock().session.clone()
+    }
+
+    /// It is one that was there before.
+    pub fn goes_on_with(&self, session: SessionId) {
+        self.lock().session = session;
+    }
+
+    /// Nothing was asked, and why.
+    pub fn unasked(&self, fault: Fault) -> Outcome {
+        let state = self.lock();
+        let end = match fault.kind {
+            FaultKind::Interrupted => End::Interrupted(Interrupted::BetweenSteps),
+            _ => End::Unanswered(fault),
+        };
+        Outcome::unasked(state.session.clone(), end, state.provider.clone(), state.model.clone())
+    }
+
+    /// A question of the program stands on the screen until the guard is gone; nothing else is drawn over it.
+    pub fn hush(&self) -> Hush<'_> {
+        let mut state = self.lock();
+        self.end_line(&mut state);
+        state.hushed = true;
+        Hush(self)
     }
 
     /// True when a person watches the words arrive.
@@ -178,42 +195,24 @@ impl Screen {
     }
 
     /// Prints how the turn ended, and says it in the exit code.
-    pub fn finish(&self, turn: &Turn) -> ExitCode {
-        let outcome = Outcome::of(&turn.result);
+    pub fn finish(&self, outcome: &Outcome) -> ExitCode {
         self.wipe(&mut self.lock());
         match self.show.format {
-            OutputFormat::Text => self.finish_text(&turn.result, outcome),
-            OutputFormat::Json => self.line(&self.with_facts(|facts| report::result(turn, facts)).to_string()),
-            OutputFormat::StreamJson => {
-                let event = match &turn.result {
-                    Ok(reply) => Event::Answer {
-                        outcome: hermes_types::OutcomeKind::Answered,
-                        exit_reason: String::new(),
-                        text: reply.text(),
-                        stop_reason: reply.stop_reason(),
-                        usage: reply.usage,
-                        model: reply.model.clone(),
-                        iterations: 1,
-                        tool_calls: 0,
-                    },
-                    Err(fault) => {
-                        Event::Failed { kind: fault.kind, message: fault.message.clone(), exit_reason: String::new() }
-                    }
-                };
-                self.line(&serde_json::to_string(&event).unwrap_or_default());
-            }
+            OutputFormat::Text => self.finish_text(outcome),
+            OutputFormat::Json => self.line(&report::result(outcome).to_string()),
+            OutputFormat::StreamJson => self.line(&serde_json::to_string(&outcome.event()).unwrap_or_default()),
         }
         if self.show.aside == Aside::ErrorsAndSession && self.show.format == OutputFormat::Text {
-            err(&format!("session_id: {}\n", self.show.session));
+            err(&format!("session_id: {}\n", self.session()));
         }
-        if let Err(error) = self.write_usage(turn) {
+        if let Err(error) = self.write_usage(outcome) {
             self.complain(&error);
             return ExitCode::from(EXIT_FAILED);
         }
         let broken = self.lock().broken;
         match broken {
             // Whoever read us has seen enough, as in `hermes … | head -1`; there is nobody to complain to.
-            None | Some(ErrorKind::BrokenPipe) => outcome.exit_code(),
+            None | Some(ErrorKind::BrokenPipe) => exit_code(outcome.kind()),
             Some(reason) => {
                 self.complain(&format!("the answer could not be written: {reason}"));
                 ExitCode::from(EXIT_FAILED)
@@ -222,35 +221,32 @@ impl Screen {
     }
 
     /// Writes the usage file, if one is wanted.
-    pub fn write_usage(&self, turn: &Turn) -> Result<(), String> {
+    pub fn write_usage(&self, outcome: &Outcome) -> Result<(), String> {
         let Some(path) = &self.show.usage_file else { return Ok(()) };
-        let text = format!("{}\n", self.with_facts(|facts| report::usage(turn, facts)));
+        let text = format!("{}\n", report::usage(outcome));
         std::fs::write(path, text).map_err(|error| format!("cannot write the usage file {}: {error}", path.display()))
     }
 
-    fn finish_text(&self, result: &Result<Reply, Fault>, outcome: Outcome) {
+    fn finish_text(&self, outcome: &Outcome) {
         let mut state = self.lock();
-        if self.is_live() {
+        let shown_live = self.is_live() && outcome.end != End::SaidBefore;
+        if shown_live {
             self.end_line(&mut state);
-        } else if let Ok(reply) = result {
-            let text = reply.text();
+        } else if let Some(text) = &outcome.text {
             let newline = if text.ends_with('\n') || text.is_empty() { "" } else { "\n" };
             self.out(&mut state, &format!("{text}{newline}"));
         }
-        let trouble = match result {
-            Ok(reply) => outcome.remark(reply),
-            Err(fault) => Some(words::explain(fault, state.provider.as_deref(), state.key.as_ref())),
+        let trouble = match &outcome.end {
+            End::Unanswered(fault) => Some(words::explain(fault, state.provider.as_deref(), state.key.as_ref())),
+            end => end.explanation(),
         };
         drop(state);
         if let Some(trouble) = trouble {
             self.complain(&trouble);
         }
-    }
-
-    fn with_facts<T>(&self, make: impl FnOnce(Facts<'_>) -> T) -> T {
-        let state = self.lock();
-        let Show { session, .. } = &self.show;
-        make(Facts { session, provider: state.provider.as_deref(), model: state.model.as_deref() })
+        for words in &outcome.undelivered {
+            self.complain(&format!("this did not reach the model any more: {words}"));
+        }
     }
 
     /// Words of the model on the terminal, thoughts set apart from the answer.
@@ -310,7 +306,14 @@ impl Screen {
             return;
         }
         let mut state = self.lock();
-        let Some(text) = state.phase.status(state.model.as_deref(), Instant::now()) else { return };
+        if state.hushed {
+            return;
+        }
+        let status = match state.work.now() {
+            Some((what, since)) => Phase::Working { what, since }.status(None, Instant::now()),
+            None => state.phase.status(state.model.as_deref(), Instant::now()),
+        };
+        let Some(text) = status else { return };
         let width = terminal::width();
         let text = self.terminal.styled(Style::Dim, &hermes_types::clip(&harmless(&text), width.saturating_sub(1)));
         match (state.status, state.wrap.column()) {
@@ -358,7 +361,8 @@ impl Screen {
                 state.phase = Phase::Pausing { until: now + Duration::from_millis(*delay_ms) };
             }
             Event::Notice { notice: Notice::Waiting { .. } } => {}
-            Event::Notice { .. } => state.phase = Phase::Asking { since: now },
+            Event::Notice { .. } | Event::Step { .. } => state.phase = Phase::Asking { since: now },
+            Event::ToolStarted { call_id, name, about } => state.work.begins(call_id, name, about),
             Event::Reasoning { .. } if !matches!(state.phase, Phase::Thinking { .. }) => {
                 state.phase = Phase::Thinking { since: now };
             }
@@ -377,12 +381,23 @@ impl Listener for Screen {
         let mut state = self.lock();
         self.note(&mut state, &event);
         match (&event, self.show.format) {
+            // The end is told by `finish`, with what came to light behind it.
+            (Event::Answer { .. } | Event::Failed { .. }, _) => {}
             (_, OutputFormat::StreamJson) => {
                 let line = serde_json::to_string(&event).unwrap_or_default();
                 self.out(&mut state, &format!("{line}\n"));
             }
             (Event::Text { text }, OutputFormat::Text) if self.is_live() => {
                 self.speak(&mut state, Voice::Answer, text);
+            }
+            (Event::ToolFinished { call_id, name, status, duration_ms }, _) => {
+                let line = state.work.ends(call_id, name, *status, Duration::from_millis(*duration_ms));
+                if self.show.aside == Aside::Everything {
+                    self.tell(&mut state, &line);
+                }
+            }
+            (Event::Delivered { text }, _) if self.show.aside == Aside::Everything => {
+                self.tell(&mut state, &format!("› {text}"));
             }
             (Event::Reasoning { text }, _) if state.reasoning => self.speak(&mut state, Voice::Thought, text),
             // The status line says this better.
@@ -401,6 +416,26 @@ impl Listener for Screen {
                 }
             }
             _ => {}
+        }
+    }
+}
+
+/// Keeps the screen quiet while it lives.
+pub struct Hush<'a>(&'a Screen);
+
+impl Drop for Hush<'_> {
+    fn drop(&mut self) {
+        self.0.lock().hushed = false;
+    }
+}
+
+/// Failure never looks like success.
+fn exit_code(kind: OutcomeKind) -> ExitCode {
+    match kind {
+        OutcomeKind::Answered => ExitCode::SUCCESS,
+        OutcomeKind::Interrupted => ExitCode::from(EXIT_INTERRUPTED),
+        OutcomeKind::Partial | OutcomeKind::Empty | OutcomeKind::Filtered | OutcomeKind::Failed => {
+            ExitCode::from(EXIT_FAILED)
         }
     }
 }

@@ -13,13 +13,13 @@ use hermes_types::{
     MessageId, Moment, NewMessage, Object, Reply, SessionId, ToolCall, ToolStatus, Touch, TurnRecord,
 };
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 pub struct Book {
     store: Option<Arc<dyn SessionStore>>,
-    /// Why nothing is kept, where a store was there and could not be used.
-    unusable: Option<String>,
+    /// Why nothing is kept any more, where a store was there and could not be used.
+    unusable: OnceLock<String>,
     session: SessionId,
     clock: Arc<dyn Clock>,
     /// Where the results of the reply in work are kept, and which of its calls have begun an effect.
@@ -34,25 +34,26 @@ struct Open {
 
 impl Book {
     pub fn new(store: Option<Arc<dyn SessionStore>>, session: SessionId, clock: Arc<dyn Clock>) -> Self {
-        Self { store, unusable: None, session, clock, open: Mutex::default() }
+        Self { store, unusable: OnceLock::new(), session, clock, open: Mutex::default() }
     }
 
     pub fn session(&self) -> &SessionId {
         &self.session
     }
 
+    /// Where the conversation is kept, if it is.
     pub fn store(&self) -> Option<&Arc<dyn SessionStore>> {
-        self.store.as_ref()
+        self.store.as_ref().filter(|_| self.unusable.get().is_none())
     }
 
     /// The conversation goes on without a record, and its outcomes say why.
-    pub fn give_up(&mut self, reason: String) {
-        self.store = None;
-        self.unusable = Some(reason);
+    pub fn give_up(&self, reason: impl Into<String>) {
+        // The first reason is the one that counts.
+        let _ = self.unusable.set(reason.into());
     }
 
-    pub(crate) fn unusable(&self) -> Option<&str> {
-        self.unusable.as_deref()
+    pub fn unusable(&self) -> Option<&str> {
+        self.unusable.get().map(String::as_str)
     }
 
     pub fn now(&self) -> Moment {
@@ -61,14 +62,26 @@ impl Book {
 
     /// What the person, or the loop in their name, said.
     pub(crate) async fn said(&self, message: NewMessage) -> Result<(), StoreError> {
-        let Some(store) = &self.store else { return Ok(()) };
+        let Some(store) = self.store() else { return Ok(()) };
         store.append(&self.session, vec![message]).await.map(|_| ())
+    }
+
+    /// The question of a turn. Nothing was acted on yet, so a store that does not take it costs the record and not the
+    /// answer.
+    pub(crate) async fn asked(&self, question: NewMessage) {
+        if let Err(error) = self.said(question).await {
+            if let Some(store) = self.store() {
+                // What made the question fail is told; that an empty session stays behind is no news beside it.
+                let _ = store.delete_if_empty(&self.session).await;
+            }
+            self.give_up(error.to_string());
+        }
     }
 
     /// A reply with what it cost. Begins the record of its calls.
     pub(crate) async fn replied(&self, reply: &Reply, line: &Line, took: Duration) -> Result<(), StoreError> {
         *self.open() = Open::default();
-        let Some(store) = &self.store else { return Ok(()) };
+        let Some(store) = self.store() else { return Ok(()) };
         let tokens = reply.usage.map(|usage| usage.output);
         let said = NewMessage { token_count: tokens, ..Message::Assistant(reply.message.clone()).into() };
         let kept = store.append(&self.session, vec![said]);
@@ -84,7 +97,7 @@ impl Book {
 
     /// A call of a model whose reply is not part of the conversation, but was paid for.
     pub(crate) async fn paid(&self, reply: &Reply, line: &Line, took: Duration) -> Result<(), StoreError> {
-        match (&self.store, self.call(reply, line, took)) {
+        match (self.store(), self.call(reply, line, took)) {
             (Some(store), Some(call)) => store.record_call(call).await,
             _ => Ok(()),
         }
@@ -119,7 +132,7 @@ impl Book {
 
     /// A call is about to run. What may change the world is written down first.
     pub async fn begins(&self, call: &ToolCall, touch: Touch) -> Result<(), StoreError> {
-        let (Some(store), Touch::Changes) = (&self.store, touch) else { return Ok(()) };
+        let (Some(store), Touch::Changes) = (self.store(), touch) else { return Ok(()) };
         let effect = EffectRecord {
             session: self.session.clone(),
             call: call.id.clone(),
@@ -135,7 +148,7 @@ impl Book {
 
     /// The result of a call. The last word about a call counts.
     pub async fn ended(&self, finished: &Finished) -> Result<(), StoreError> {
-        let Some(store) = &self.store else { return Ok(()) };
+        let Some(store) = self.store() else { return Ok(()) };
         let (row, begun) = {
             let open = self.open();
             (open.rows.get(&finished.call).copied(), open.effects.contains(&finished.call))
@@ -161,19 +174,19 @@ impl Book {
 
     /// Whether the result of this call was kept in this run, so that it can still be added to.
     pub(crate) fn can_amend(&self, call: &CallId) -> bool {
-        self.store.is_none() || self.open().rows.contains_key(call)
+        self.store().is_none() || self.open().rows.contains_key(call)
     }
 
     /// What the model is given in place of a result that is kept as it was.
     pub(crate) async fn sent_instead(&self, call: &CallId, clean: Message, sent: Content) -> Result<(), StoreError> {
         let row = self.open().rows.get(call).copied();
-        let (Some(store), Some(row)) = (&self.store, row) else { return Ok(()) };
+        let (Some(store), Some(row)) = (self.store(), row) else { return Ok(()) };
         store.revise(&self.session, row, NewMessage { sent: Some(sent), ..clean.into() }).await
     }
 
     /// Calls that began to change something and never told what became of it, of those begun after `since`.
     pub(crate) async fn unknown(&self, since: Option<Moment>) -> Result<Vec<EffectRecord>, StoreError> {
-        let Some(store) = &self.store else { return Ok(Vec::new()) };
+        let Some(store) = self.store() else { return Ok(Vec::new()) };
         let open = store.open_effects(&self.session).await?;
         // A call id that a provider gives twice may have been left open long ago.
         Ok(open.into_iter().filter(|effect| since.is_none_or(|since| effect.started_at >= since)).collect())
@@ -181,12 +194,12 @@ impl Book {
 
     /// The model was told that nobody knows what became of this.
     pub(crate) async fn given_up(&self, call: &CallId) -> Result<(), StoreError> {
-        let Some(store) = &self.store else { return Ok(()) };
+        let Some(store) = self.store() else { return Ok(()) };
         store.end_effect(&self.session, call, EffectState::Unknown, self.now()).await
     }
 
     pub(crate) async fn turn_ended(&self, turn: TurnRecord) -> Result<(), StoreError> {
-        match &self.store {
+        match self.store() {
             Some(store) => store.record_turn(turn).await,
             None => Ok(()),
         }

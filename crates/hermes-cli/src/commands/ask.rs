@@ -1,23 +1,27 @@
-//! `hermes -z` and `hermes chat -q`: one question, one answer, the truth in the exit code.
+//! `hermes -z`, `hermes chat -q` and `--resume`: one turn of an agent, the truth in the exit code.
 
-mod diary;
 mod input;
+mod kept;
 
+use crate::agent::{self, Parts, Session};
 use crate::app::App;
-use crate::args::{Asking, OutputFormat, Whom};
+use crate::args::{Asking, OutputFormat, Which, Whom};
 use crate::commands::waiting::stop_on_signal;
 use crate::commands::{Exit, Trouble};
+use crate::hands::Hands;
 use crate::log;
-use crate::output::{Aside, Screen, Show, Turn};
-use diary::Diary;
-use hermes_core::ask::{Line, Manner, Ports, ask};
-use hermes_core::ports::{Listener, Switchboard};
+use crate::output::{Aside, Screen, Show};
+use hermes_agent::Agent;
+use hermes_core::ports::Listener;
 use hermes_core::stop::Stop;
+use hermes_core::turn::{Asked, End, Outcome};
 use hermes_model::board::Board;
 use hermes_model::catalog;
 use hermes_model::provider::Provider;
 use hermes_model::resolve::{Ask, ResolveError, Runtime};
-use hermes_types::{EVENT_VERSION, Event, Fault, FaultKind, Request, SessionId};
+use hermes_store::SqliteStore;
+use hermes_tools::gate::Yolo;
+use hermes_types::{EVENT_VERSION, EndReason, Event, Fault, FaultKind, SessionId};
 use jiff::Zoned;
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -33,7 +37,8 @@ const SUGGESTION_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// What to ask, and how to show it.
 pub struct Question {
-    pub prompt: String,
+    /// Nothing: go on with what was cut off.
+    pub prompt: Option<String>,
     pub asking: Asking,
     pub quiet: bool,
     /// How the person called us, for messages.
@@ -42,31 +47,27 @@ pub struct Question {
 
 pub async fn run(question: Question, profile: Option<&str>) -> ExitCode {
     let stop = stop_on_signal();
-    let session = new_session_id();
     let script = question.command == "hermes -z" && !std::io::stderr().is_terminal();
-    let screen = Screen::new(
-        Show {
-            format: question.asking.form.format(),
-            aside: match (question.quiet, script) {
-                (true, _) => Aside::ErrorsAndSession,
-                (false, true) => Aside::Errors,
-                (false, false) => Aside::Everything,
-            },
-            command: question.command,
-            session: session.clone(),
-            usage_file: question.asking.form.usage_file.clone(),
+    let show = Show {
+        format: question.asking.form.format(),
+        aside: match (question.quiet, script) {
+            (true, _) => Aside::ErrorsAndSession,
+            (false, true) => Aside::Errors,
+            (false, false) => Aside::Everything,
         },
-        stop.clone(),
-    );
+        command: question.command,
+        usage_file: question.asking.form.usage_file.clone(),
+    };
+    let screen = Arc::new(Screen::new(show, new_session_id(), stop.clone()));
     let asked = tokio::select! {
         biased;
-        asked = turn(&question, profile, session, &screen, &stop) => asked,
+        asked = turn(&question, profile, &screen, &stop) => asked,
         never = screen.keep_time() => match never {},
     };
     match asked {
-        Ok((turn, asking)) => {
+        Ok((outcome, asking)) => {
             // The answer first: nobody waits for it because of what comes behind it.
-            let code = screen.finish(&turn);
+            let code = screen.finish(&outcome);
             if let Some((app, board)) = asking {
                 app.settle(Some(&board), |text| screen.complain(text)).await;
             }
@@ -78,7 +79,7 @@ pub async fn run(question: Question, profile: Option<&str>) -> ExitCode {
 
 /// Nothing was asked; says why in the form that was wanted.
 fn refuse(trouble: &Trouble, format: OutputFormat, screen: &Screen) -> ExitCode {
-    let refused = Turn::refused(Fault::new(FaultKind::NotConfigured, trouble.to_string()));
+    let refused = screen.unasked(Fault::new(FaultKind::NotConfigured, trouble.to_string()));
     if format != OutputFormat::Text && trouble.exit() == Exit::Failed {
         return screen.finish(&refused);
     }
@@ -93,50 +94,113 @@ fn refuse(trouble: &Trouble, format: OutputFormat, screen: &Screen) -> ExitCode 
 async fn turn(
     question: &Question,
     profile: Option<&str>,
-    session: SessionId,
-    screen: &Screen,
+    screen: &Arc<Screen>,
     stop: &Stop,
-) -> Result<(Turn, Option<(App, Board)>), Trouble> {
-    let preparing = prepare(question, profile, &session, screen);
-    let (app, wanted, runtime, request) = tokio::select! {
+) -> Result<(Outcome, Option<(App, Arc<Board>)>), Trouble> {
+    let interrupted = || screen.unasked(Fault::new(FaultKind::Interrupted, "interrupted"));
+    let (asked, app, wanted, runtime) = tokio::select! {
         biased;
-        () = stop.wait() => return Ok((Turn::refused(Fault::new(FaultKind::Interrupted, "interrupted")), None)),
-        prepared = preparing => prepared?,
+        () = stop.wait() => return Ok((interrupted(), None)),
+        prepared = prepare(question, profile, screen) => prepared?,
     };
-    let retries =
-        app.settings.u64_at("agent.api_max_retries")?.and_then(|times| u32::try_from(times).ok()).unwrap_or(3);
-    screen.show_reasoning(app.settings.bool_at("display.show_reasoning")?);
-    let board = app.board(wanted);
-    let switchboard: &dyn Switchboard = &board;
-    let ports = Ports { switchboard, clock: &*app.clock, listener: screen };
-    let seed = u64::from(std::process::id()) ^ u64::from(app.clock.elapsed().subsec_nanos());
-    let manner = Manner { retries, live: screen.is_live(), seed };
-    let mut line = Line::default();
-    let diary = Diary::begin(&app, &session, &runtime, &request, screen, stop).await;
-    let mut result = ask(request, &mut line, manner, &ports, stop).await;
-    let not_kept = diary.end(&result, &line, screen).await;
-    if let Err(fault) = &mut result
+    let store = kept::open(&app, screen, stop).await;
+    if stop.stopped() {
+        return Ok((interrupted(), None));
+    }
+    let session = match (&store, which(&question.asking.which)) {
+        (Ok(store), Some(name)) => Session::Kept(agent::meant(store, name, source(question)).await?),
+        (Err(reason), Some(_)) => return Err(Trouble::Refused(reason.clone())),
+        (_, None) => Session::New { id: screen.session(), source: source(question).to_owned() },
+    };
+    if let Session::Kept(id) = &session {
+        screen.goes_on_with(id.clone());
+    }
+    if let Err(reason) = &store {
+        screen.complain(&kept::not_kept(reason));
+    }
+    begin(screen, &app, &runtime);
+    let board = Arc::new(app.board(wanted));
+    let yolo = if question.asking.how.yolo { Yolo::On } else { Yolo::Off };
+    let hands = Hands::at(&app, screen, yolo, stop);
+    hands.warnings.iter().for_each(|warning| screen.remark(warning));
+    let parts = Parts {
+        app: &app,
+        runtime: &runtime,
+        switchboard: board.clone(),
+        hands: &hands,
+        store: store.as_ref().map_err(Clone::clone),
+        listener: screen.clone(),
+        live: screen.is_live(),
+        how: &question.asking.how,
+    };
+    let mut agent = parts.agent(session).await?;
+    let mut outcome = agent.run_conversation(asked, stop).await;
+    if let (Some(reason), true) = (&outcome.not_kept, store.is_ok()) {
+        screen.complain(&kept::not_kept(reason));
+    }
+    end(&agent, &hands, store, screen, stop).await;
+    if let End::Unanswered(fault) = &mut outcome.end
         && fault.kind == FaultKind::ModelNotFound
     {
         fault.message.push_str(&suggest_models(&runtime, &board, &app).await);
     }
-    Ok((Turn { result, calls: line.calls(), not_kept }, Some((app, board))))
+    Ok((outcome, Some((app, board))))
+}
+
+/// The name of a conversation that is to go on; empty for the newest.
+fn which(which: &Which) -> Option<Option<&str>> {
+    match (&which.resume, &which.continue_last) {
+        (Some(name), _) | (None, Some(name)) => Some(Some(name.as_str()).filter(|name| !name.is_empty())),
+        (None, None) => None,
+    }
+}
+
+fn source(question: &Question) -> &str {
+    question.asking.which.source.as_deref().unwrap_or(agent::CLI)
+}
+
+/// Everybody hears who will answer.
+fn begin(screen: &Screen, app: &App, runtime: &Runtime) {
+    log::start(&app.home, &app.settings, screen.session().as_str());
+    screen.hear(Event::Started {
+        version: EVENT_VERSION,
+        session_id: screen.session(),
+        provider: runtime.name.clone(),
+        model: runtime.model.clone(),
+    });
+    screen.key_is_from(runtime.credential.source.clone());
+}
+
+/// Ends what the agent started, and lets go of the store.
+async fn end(agent: &Agent, hands: &Hands, store: Result<SqliteStore, String>, screen: &Screen, stop: &Stop) {
+    let closing = async {
+        if let Err(error) = agent.close(EndReason::CLI_CLOSE).await {
+            tracing::warn!(%error, "the end of the session was not written down");
+        }
+        hands.close().await;
+    };
+    kept::explained(closing, screen).await;
+    if let Ok(store) = store {
+        kept::close(store, screen, stop).await;
+    }
 }
 
 /// Everything up to the first byte that is sent.
 async fn prepare(
     question: &Question,
     profile: Option<&str>,
-    session: &SessionId,
     screen: &Screen,
-) -> Result<(App, Ask, Runtime, Request), Trouble> {
+) -> Result<(Asked, App, Ask, Runtime), Trouble> {
     let Asking { whom: Whom { provider, model }, image, .. } = &question.asking;
-    let message = input::message(&question.prompt, image, screen).await?;
+    let asked = match &question.prompt {
+        Some(prompt) => Asked::Question(Box::new(input::content(prompt, image, screen).await?.into())),
+        None => Asked::GoOn,
+    };
     let app = App::load(profile, provider.as_deref()).await?;
-    log::start(&app.home, &app.settings, session.as_str());
     for warning in &app.warnings {
         screen.remark(warning);
     }
+    screen.show_reasoning(app.settings.bool_at("display.show_reasoning")?);
     let wanted = Ask { provider: provider.clone(), model: model.clone(), ..Ask::default() };
     let (wanted, runtime) = choose(wanted, &app, screen).await?;
     for note in &runtime.notes {
@@ -147,15 +211,7 @@ async fn prepare(
             "its certificate is not verified (ssl_verify: false), so anybody on the way can read and change this";
         screen.complain(&format!("{}: {danger}", runtime.label));
     }
-    screen.hear(Event::Started {
-        version: EVENT_VERSION,
-        session_id: session.clone(),
-        provider: runtime.name.clone(),
-        model: runtime.model.clone(),
-    });
-    screen.key_is_from(runtime.credential.source.clone());
-    let request = Request { messages: vec![Arc::new(message)], session: Some(session.clone()), ..Request::default() };
-    Ok((app, wanted, runtime, request))
+    Ok((asked, app, wanted, runtime))
 }
 
 /// What will be asked for. With nothing configured, a server on this machine will do.

@@ -5,13 +5,14 @@
 
 use crate::args::{Form, OutputFormat};
 use crate::commands::waiting::stop_on_signal;
-use crate::output::{Aside, Screen, Show, Turn};
+use crate::output::{Aside, Screen, Show};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt, stream};
 use hermes_core::ask::{Line, Manner, Ports, ask};
 use hermes_core::clock::RealClock;
 use hermes_core::ports::{Card, Listener, Model, Switchboard};
+use hermes_core::turn::End;
 use hermes_model::provider::Provider;
 use hermes_model::transport::{Answer, Call, Tls, Transport};
 use hermes_model::voice::{Defaults, Endpoint, Voice};
@@ -45,9 +46,9 @@ pub async fn run(form: Form) -> ExitCode {
             format: form.format(),
             aside: Aside::Everything,
             command: "hermes demo",
-            session: SessionId::new("demo"),
             usage_file: form.usage_file.clone(),
         },
+        SessionId::new("demo"),
         stop.clone(),
     );
     screen.show_reasoning(true);
@@ -72,7 +73,18 @@ pub async fn run(form: Form) -> ExitCode {
         result = ask(request, &mut line, manner, &ports, &stop) => result,
         never = screen.keep_time() => match never {},
     };
-    screen.finish(&Turn { result, calls: line.calls(), not_kept: None })
+    let mut outcome = screen.unasked(Fault::new(FaultKind::Unknown, ""));
+    outcome.api_calls = line.calls();
+    match result {
+        Ok(reply) => {
+            outcome.end = End::Answered(reply.stop_reason());
+            outcome.text = Some(reply.text());
+            outcome.reasoning.clone_from(&reply.message.reasoning);
+            outcome.usage_of_all = reply.usage;
+        }
+        Err(fault) => outcome = screen.unasked(fault),
+    }
+    screen.finish(&outcome)
 }
 
 struct DemoBoard {

@@ -10,7 +10,7 @@ use crate::app::App;
 use crate::hands::{self, Hands};
 use hermes_core::stop::Stop;
 use hermes_tools::gate::Yolo;
-use hermes_tools::toolset::{self, Catalogue, Circumstances, Selection};
+use hermes_tools::toolset::Catalogue;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -120,16 +120,6 @@ fn doubt(app: &App, platform: &str, catalogue: &Catalogue<'_>) -> Option<String>
     let set = hands::effective(app).pointer("/platform_toolsets").and_then(|all| all.get(platform)).is_some();
     let known = set || catalogue.description(&format!("hermes-{platform}")).is_some();
     (!known).then(|| format!("… no platform `{}` is known; the terminal is `cli`", paper::one_line(platform)))
-}
-
-/// The toolsets that the settings choose for a platform.
-fn choice(app: &App, platform: &str, catalogue: &Catalogue<'_>) -> Selection {
-    let mut circumstances = Circumstances::default();
-    if app.environment.get("HASS_TOKEN").is_some() {
-        circumstances.credentials_for.insert("homeassistant".to_owned());
-    }
-    let selection = toolset::for_platform(&hands::effective(app), platform, &circumstances, catalogue);
-    selection.with_variables(app.environment.process())
 }
 
 /// Hands to look at: nobody listens to them.

@@ -1,22 +1,12 @@
 //! A finished turn as JSON: the usage file and the one object of `--output-format json`.
 
-use super::{Outcome, Turn};
-use hermes_types::{EVENT_VERSION, SessionId, Usage};
+use hermes_core::turn::Outcome;
+use hermes_types::{EVENT_VERSION, Event, OutcomeKind};
 use serde_json::{Value, json};
 
-/// What is known beside the turn itself.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Facts<'a> {
-    pub(super) session: &'a SessionId,
-    /// Who answered, or would have; `None` when nobody was chosen yet.
-    pub(super) provider: Option<&'a str>,
-    pub(super) model: Option<&'a str>,
-}
-
 /// The keys scripts of the Python program read.
-pub(super) fn usage(turn: &Turn, facts: Facts<'_>) -> Value {
-    let outcome = Outcome::of(&turn.result);
-    let usage = turn.result.as_ref().ok().and_then(|reply| reply.usage).unwrap_or_default();
+pub(super) fn usage(outcome: &Outcome) -> Value {
+    let usage = outcome.usage_of_all.unwrap_or_default();
     let (status, source) = if usage.cost.is_some() { ("actual", "provider_cost_api") } else { ("unknown", "none") };
     let mut report = json!({
         "estimated_cost_usd": usage.cost,
@@ -28,49 +18,58 @@ pub(super) fn usage(turn: &Turn, facts: Facts<'_>) -> Value {
         "cache_write_tokens": usage.cache_write,
         "reasoning_tokens": usage.reasoning,
         "total_tokens": usage.total(),
-        "api_calls": turn.calls,
-        "model": facts.model,
-        "provider": facts.provider,
-        "session_id": facts.session,
-        "completed": outcome == Outcome::Answered,
-        "failed": matches!(outcome, Outcome::Failed | Outcome::Interrupted),
+        "api_calls": outcome.api_calls,
+        "model": outcome.model,
+        "provider": outcome.provider,
+        "session_id": outcome.session,
+        "completed": outcome.completed(),
+        "failed": matches!(outcome.kind(), OutcomeKind::Failed | OutcomeKind::Interrupted),
         "service_tier": null,
+        "iterations": outcome.iterations,
+        "tool_calls": outcome.tool_calls,
+        "turn_exit_reason": outcome.end.exit_reason(),
     });
     let Some(fields) = report.as_object_mut() else { return report };
-    if let Err(fault) = &turn.result {
-        fields.insert("failure".into(), json!({"kind": fault.kind, "message": fault.message}));
+    if let Event::Failed { kind, message, .. } = outcome.event() {
+        fields.insert("failure".into(), json!({"kind": kind, "message": message}));
     }
-    if let Some(reason) = &turn.not_kept {
-        fields.insert("not_kept".into(), reason.as_str().into());
-    }
+    not_kept(outcome, fields);
     report
 }
 
 /// The answer, or why there is none, with everything a script may want to know about it.
-pub(super) fn result(turn: &Turn, facts: Facts<'_>) -> Value {
+pub(super) fn result(outcome: &Outcome) -> Value {
     let mut report = json!({
         "type": "result",
         "version": EVENT_VERSION,
-        "outcome": Outcome::of(&turn.result).as_str(),
-        "session_id": facts.session,
-        "provider": facts.provider,
-        "model": facts.model,
-        "api_calls": turn.calls,
+        "outcome": outcome.kind(),
+        "session_id": outcome.session,
+        "provider": outcome.provider,
+        "model": outcome.model,
+        "api_calls": outcome.api_calls,
+        "iterations": outcome.iterations,
+        "tool_calls": outcome.tool_calls,
+        "exit_reason": outcome.end.exit_reason(),
     });
     let Some(fields) = report.as_object_mut() else { return report };
-    match &turn.result {
-        Ok(reply) => {
-            fields.insert("text".into(), reply.text().into());
-            fields.insert("reasoning".into(), json!(reply.message.reasoning));
-            fields.insert("stop_reason".into(), json!(reply.stop_reason()));
-            fields.insert("usage".into(), json!(reply.usage.unwrap_or(Usage::default())));
+    match outcome.event() {
+        Event::Answer { text, stop_reason, .. } => {
+            fields.insert("text".into(), text.into());
+            fields.insert("reasoning".into(), json!(outcome.reasoning));
+            fields.insert("stop_reason".into(), json!(stop_reason));
+            fields.insert("usage".into(), json!(outcome.usage_of_all.unwrap_or_default()));
         }
-        Err(fault) => {
-            fields.insert("error".into(), json!({"kind": fault.kind, "message": fault.message}));
+        Event::Failed { kind, message, .. } => {
+            fields.insert("error".into(), json!({"kind": kind, "message": message}));
         }
+        _ => {}
     }
-    if let Some(reason) = &turn.not_kept {
+    not_kept(outcome, fields);
+    report
+}
+
+fn not_kept(outcome: &Outcome, fields: &mut hermes_types::Object) {
+    if let Some(reason) = &outcome.not_kept {
         fields.insert("not_kept".into(), reason.as_str().into());
     }
-    report
 }

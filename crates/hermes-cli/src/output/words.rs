@@ -1,7 +1,7 @@
 //! What the program says to a person about a turn: plain functions from what happened to a sentence.
 
 use hermes_model::resolve::Source;
-use hermes_types::{Fault, FaultKind, Notice};
+use hermes_types::{AgainReason, Fault, FaultKind, Notice};
 use std::time::{Duration, Instant};
 
 /// Work that takes longer than this shows what is happening.
@@ -23,6 +23,11 @@ pub(super) enum Phase {
     Thinking {
         since: Instant,
     },
+    /// A tool is running.
+    Working {
+        what: String,
+        since: Instant,
+    },
     /// Words are on the screen; the last one came then.
     Speaking {
         since: Instant,
@@ -39,6 +44,7 @@ impl Phase {
         let (what, since) = match self {
             Self::Preparing { what, since } => ((*what).to_owned(), *since),
             Self::Asking { since } => (format!("waiting for {model}"), *since),
+            Self::Working { what, since } => (what.clone(), *since),
             Self::Thinking { since } => (format!("{model} is thinking"), *since),
             Self::Speaking { since } => (format!("waiting for {model} to go on"), *since),
             Self::Pausing { until } if *until > now => {
@@ -103,6 +109,18 @@ pub(super) fn describe(notice: &Notice) -> Option<String> {
         Notice::FellBack { provider, model, kind, .. } => format!("… {kind}, going on with {model} at {provider}"),
         Notice::StartedOver => "… the answer above broke off; it starts again here".into(),
         Notice::Conceded { .. } => "… the provider refused part of the request, sent again without it".into(),
+        Notice::Again { reason } => match reason {
+            AgainReason::Empty => "… the model said nothing, asking again".into(),
+            AgainReason::OnlyThoughts => "… the model thought and did not answer, asking again".into(),
+            AgainReason::CutCall => "… a call of a tool arrived incomplete and was not run, asking again".into(),
+            AgainReason::CutAnswer => "… the answer reached the output limit, asking for the rest".into(),
+            AgainReason::UnknownTool => "… the model called a tool that does not exist, and was told so".into(),
+        },
+        Notice::LastWord { iterations } => format!("… all {iterations} steps are used, asking for what there is"),
+        Notice::PriceUnknown { model } => {
+            format!("… nobody says what {model} costs, so the limit in dollars (budget.*) cannot be held")
+        }
+        Notice::Warning { text } => format!("… {text}"),
         _ => return None,
     })
 }

@@ -163,9 +163,9 @@ impl Purse {
             let time = before.time.saturating_add(took);
             let reached = |what: &str, used: String, most: String| Exhausted {
                 span,
-                key: format!("budget.{span}.{what}"),
+                key: format!("budget.{span}_{what}"),
                 message: format!(
-                    "the limit of {most} for one {span} is reached ({used} used); budget.{span}.{what} sets it"
+                    "the limit of {most} for one {span} is reached ({used} used); budget.{span}_{what} sets it"
                 ),
             };
             let tokens = caps

@@ -90,7 +90,7 @@ impl Turn<'_> {
         let differs = sent != kept;
         let said = Message::User(Plain::new(kept));
         let new = NewMessage { sent: differs.then(|| sent.clone()), ..said.into() };
-        self.ports.book.said(new).await.map_err(lost)?;
+        self.ports.book.asked(new).await;
         self.talk.push(Message::User(Plain::new(sent)));
         Ok(())
     }

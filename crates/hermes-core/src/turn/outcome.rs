@@ -165,6 +165,28 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// Nobody was asked.
+    pub fn unasked(session: SessionId, end: End, provider: Option<String>, model: Option<String>) -> Self {
+        Self {
+            session,
+            end,
+            text: None,
+            reasoning: None,
+            iterations: 0,
+            api_calls: 0,
+            tool_calls: 0,
+            usage: None,
+            usage_of_all: None,
+            last_prompt: None,
+            provider,
+            model,
+            base_url: None,
+            answered_by: None,
+            undelivered: Vec::new(),
+            not_kept: None,
+        }
+    }
+
     pub fn kind(&self) -> OutcomeKind {
         self.end.kind()
     }

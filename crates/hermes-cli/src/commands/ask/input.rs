@@ -6,7 +6,7 @@
 use crate::commands::Trouble;
 use crate::output::Screen;
 use base64::Engine;
-use hermes_types::{Content, Message, Part};
+use hermes_types::{Content, Part};
 use std::fs::File;
 use std::io::{self, IsTerminal, Read};
 use std::os::fd::AsFd;
@@ -23,7 +23,7 @@ const LARGEST_IMAGE: u64 = 20 << 20;
 const REMINDER: Duration = Duration::from_secs(2);
 
 /// The prompt, with whatever was piped in as context behind it and the images as parts.
-pub(super) async fn message(prompt: &str, images: &[PathBuf], screen: &Screen) -> Result<Message, Trouble> {
+pub(super) async fn content(prompt: &str, images: &[PathBuf], screen: &Screen) -> Result<Content, Trouble> {
     let piped = text(standard_input(screen).await?, screen)?;
     let text = match (prompt, piped.trim_end()) {
         ("-", "") => return Err(Trouble::Usage("the prompt is `-`, but nothing came in on standard input".into())),
@@ -33,13 +33,13 @@ pub(super) async fn message(prompt: &str, images: &[PathBuf], screen: &Screen) -
         (prompt, context) => format!("{prompt}\n\n{context}"),
     };
     if images.is_empty() {
-        return Ok(Message::user(text));
+        return Ok(Content::Text(text));
     }
     let mut parts = vec![Part::of_text(text)];
     for path in images {
         parts.push(Part::of_image(image_url(path)?));
     }
-    Ok(Message::user(Content::Parts(parts)))
+    Ok(Content::Parts(parts))
 }
 
 fn text(bytes: Vec<u8>, screen: &Screen) -> Result<String, Trouble> {

@@ -1,6 +1,7 @@
 //! Every toolset with its tools: used, switched off, or not there.
 
-use super::{USUAL_WIDTH, choice, doubt};
+use super::{USUAL_WIDTH, doubt};
+use crate::agent::chosen;
 use crate::app::App;
 use crate::commands::paper::{self, Paper};
 use crate::commands::{Console, Exit, Trouble, table};
@@ -72,7 +73,7 @@ pub(super) fn run(
 
 fn rows(app: &App, hands: &Hands, platform: &str) -> Vec<Row> {
     let catalogue = Catalogue::new(&hands.registry);
-    let selected = catalogue.select(&choice(app, platform, &catalogue)).names;
+    let selected = catalogue.select(&chosen(app, platform, &catalogue)).names;
     let known = hands.registry.describe();
     let parts: BTreeSet<String> = toolset::configurable().map(str::to_owned).chain(hands.registry.toolsets()).collect();
     parts

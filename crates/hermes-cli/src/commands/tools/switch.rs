@@ -1,7 +1,8 @@
 //! Giving toolsets to the agent and taking them away: `platform_toolsets.<platform>` in `config.yaml`.
 
 use super::call::alike;
-use super::{choice, doubt};
+use super::doubt;
+use crate::agent::chosen;
 use crate::app::App;
 use crate::commands::config::refuse_managed;
 use crate::commands::{Console, Exit, Trouble, paper};
@@ -71,7 +72,7 @@ pub(super) fn run(
 
 /// The parts a platform uses now.
 fn used(app: &App, platform: &str, catalogue: &Catalogue<'_>, parts: &BTreeSet<String>) -> BTreeSet<String> {
-    let selected = catalogue.select(&choice(app, platform, catalogue)).names;
+    let selected = catalogue.select(&chosen(app, platform, catalogue)).names;
     let whole = |part: &&String| {
         let tools = catalogue.tools(part);
         !tools.is_empty() && tools.iter().all(|tool| selected.contains(tool))
