@@ -17,6 +17,7 @@ mod hands;
 mod program;
 mod record;
 mod store;
+mod turns;
 
 use std::process::ExitCode;
 
@@ -29,17 +30,19 @@ fn main() -> ExitCode {
             program::run();
             store::run();
             hands::run();
+            turns::run();
         }
         ["bench", "decode"] => decode::run(),
         ["bench", "program"] => program::run(),
         ["bench", "hands"] => hands::run(),
+        ["bench", "loop"] => turns::run(),
         ["bench", "store"] => store::run(),
         ["bench", "store", "large"] => store::run_large(),
         ["bench", "store", "open"] => store::run_open(),
         ["bench-writer", path, number, bytes] => store::writer_process(path, number, bytes),
         ["record"] => record::run(),
         _ => {
-            eprintln!("usage: cargo xtask bench [decode|program|hands|store [large|open]] | record");
+            eprintln!("usage: cargo xtask bench [decode|program|hands|loop|store [large|open]] | record");
             return ExitCode::from(2);
         }
     }
