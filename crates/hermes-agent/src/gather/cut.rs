@@ -31,10 +31,10 @@ pub(super) fn to(text: &str, name: &str, room: usize, end: End) -> Option<Cut> {
     let (beginning, rest) = split(text, head);
     let (_, ending) = split(rest, left_out);
     let amount = match end {
-        End::Reached => format!("{left_out} characters of {name} are left out here"),
-        End::Open => format!("the rest of {name} is left out"),
+        End::Reached => format!("{left_out} characters of {name} are left out here; read the file to see them"),
+        End::Open => format!("the rest of {name} is left out; read the file to see it"),
     };
-    let marker = format!("[… {amount}; read the file to see them …]");
+    let marker = format!("[… {amount} …]");
     let text = format!("{}\n\n{marker}\n\n{}", beginning.trim_end(), ending.trim_start()).trim_end().to_owned();
     Some(Cut { text, whole, left_out, end })
 }
@@ -76,7 +76,7 @@ mod tests {
     #[test]
     fn of_a_file_without_an_end_only_the_beginning_is_shown() {
         let cut = to(&"x".repeat(200), "HERMES.md", 100, End::Open).unwrap();
-        let marker = "[… the rest of HERMES.md is left out; read the file to see them …]";
+        let marker = "[… the rest of HERMES.md is left out; read the file to see it …]";
         assert_eq!(cut.text, format!("{}\n\n{marker}", "x".repeat(90)));
         assert_eq!(cut.told("HERMES.md"), "HERMES.md is huge: only its beginning is in the prompt");
     }
