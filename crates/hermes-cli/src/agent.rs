@@ -5,16 +5,20 @@ use crate::args::How;
 use crate::commands::Trouble;
 use crate::hands::{self, Hands};
 use crate::settings::Settings;
+use hermes_agent::gather::{self, Answerer, PromptSettings, Sources};
 use hermes_agent::{Agent, Beginning, Kit};
 use hermes_core::ask::Manner;
 use hermes_core::ports::{Listener, Switchboard};
-use hermes_core::store::{SessionStore, StoreError};
+use hermes_core::prompt::Prompt;
+use hermes_core::store::{SessionStore, Sessions as _, StoreError};
 use hermes_core::turn::budget::{Caps, ITERATIONS, Limits};
 use hermes_model::resolve::Runtime;
 use hermes_store::SqliteStore;
 use hermes_tools::desk::Reach;
 use hermes_tools::toolset::{self, Catalogue, Circumstances, Selection};
-use hermes_types::{NewSession, SessionId, Usd};
+use hermes_types::{Event, NewSession, Notice, SessionId, Usd};
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -50,10 +54,11 @@ impl Parts<'_> {
             Session::New { id, source } => (id.clone(), source.as_str()),
             Session::Kept(id) => (id.clone(), CLI),
         };
+        let prompt = self.prompt(&session, &tools).await?;
         let new = NewSession {
             model: Some(self.runtime.model.clone()),
             cwd: Some(self.app.knowledge.cwd.display().to_string()),
-            system_prompt: Some(PROMPT.to_owned()),
+            system_prompt: prompt,
             ..NewSession::new(id, source)
         };
         let beginning = Beginning { reach: Reach::OneShot, not_kept: self.store.err(), ..Beginning::new(new, tools) };
@@ -64,6 +69,33 @@ impl Parts<'_> {
         let window = usize::try_from(self.runtime.limits.context_window).unwrap_or(usize::MAX);
         agent.desk().room.for_window(window);
         Ok(agent)
+    }
+
+    /// The prompt, built once in the life of a conversation: one that goes on has it already.
+    async fn prompt(&self, session: &Session, tools: &BTreeSet<String>) -> Result<Option<String>, Trouble> {
+        let id = match (session, &self.store) {
+            (Session::New { id, .. }, _) => id,
+            (Session::Kept(id), Ok(store)) => {
+                let kept = store.session(id).await?.and_then(|kept| kept.system_prompt);
+                if kept.is_some_and(|prompt| !prompt.trim().is_empty()) {
+                    return Ok(None);
+                }
+                id
+            }
+            (Session::Kept(id), Err(_)) => id,
+        };
+        let offered = self.hands.registry.definitions(tools).into_iter().map(|tool| tool.name).collect();
+        let answerer = Answerer {
+            model: self.runtime.model.clone(),
+            provider: self.runtime.name.clone(),
+            context_window: Some(self.runtime.limits.context_window),
+        };
+        let scene = Scene { session: id.clone(), platform: CLI, offered, answerer: Some(answerer) };
+        let (prompt, notices) = prompt(self.app, self.hands, scene).await;
+        for text in notices {
+            self.listener.hear(Event::Notice { notice: Notice::Warning { text } });
+        }
+        Ok(Some(prompt.text()))
     }
 
     fn kit(&self) -> Result<Kit, Trouble> {
@@ -91,7 +123,52 @@ impl Parts<'_> {
     }
 }
 
-const PROMPT: &str = "You are Hermes, an agent with tools on this person's machine. Be brief, be honest.";
+/// For whom and where a prompt is built.
+pub(crate) struct Scene<'a> {
+    pub(crate) session: SessionId,
+    pub(crate) platform: &'a str,
+    pub(crate) offered: BTreeSet<String>,
+    pub(crate) answerer: Option<Answerer>,
+}
+
+/// The system prompt of a conversation that begins here and now, and what the person should know about it.
+pub(crate) async fn prompt(app: &App, hands: &Hands, scene: Scene<'_>) -> (Prompt, Vec<String>) {
+    let Scene { session, platform, offered, answerer } = scene;
+    let variable = |name: &str| app.environment.get(name).map(str::to_owned);
+    let (settings, mut notices) = PromptSettings::read(&hands::effective(app), variable);
+    let (today, no_zone) = today(app);
+    let beginning = gather::Beginning {
+        cwd: hands.desk(session.clone()).cwd(),
+        session,
+        names_session: false,
+        platform: platform.to_owned(),
+        tools: offered,
+        answerer,
+        profile: app.home.profile().map(|profile| profile.as_str().to_owned()),
+        today,
+        system_message: app.settings.get("agent.system_prompt").and_then(|text| text.as_str().map(str::to_owned)),
+        external_memory: None,
+        skills: None,
+        sources: Sources::ALL,
+    };
+    let (prompt, told) = gather::prompt(&hands.shop, &settings, beginning).await;
+    notices.extend(no_zone.into_iter().chain(told));
+    (prompt, notices)
+}
+
+/// The day where the person is, and a word about a time zone that nobody knows.
+fn today(app: &App) -> (Date, Option<String>) {
+    let name = app.settings.get("timezone").and_then(|zone| zone.as_str().map(|zone| zone.trim().to_owned()));
+    let wanted = name.filter(|name| !name.is_empty()).map(|name| TimeZone::get(&name).map_err(|error| (name, error)));
+    let (zone, doubt) = match wanted {
+        None => (TimeZone::system(), None),
+        Some(Ok(zone)) => (zone, None),
+        Some(Err((name, error))) => {
+            (TimeZone::system(), Some(format!("timezone: {name} is not known ({error}); the machine's is used")))
+        }
+    };
+    (app.now().to_zoned(zone).date(), doubt)
+}
 
 /// `budget.*`
 fn limits(settings: &Settings) -> Result<Limits, Trouble> {
@@ -137,7 +214,6 @@ pub(crate) fn chosen(app: &App, platform: &str, catalogue: &Catalogue<'_>) -> Se
 
 /// The session that is meant: a name, or the newest one held at the same place.
 pub(crate) async fn meant(store: &SqliteStore, resume: Option<&str>, source: &str) -> Result<SessionId, StoreError> {
-    use hermes_core::store::Sessions as _;
     use hermes_types::{ListOrder, SessionFilter};
     let found = match resume.filter(|name| !name.trim().is_empty()) {
         Some(name) => store.resolve(name.trim()).await?,

@@ -203,6 +203,8 @@ pub enum Command {
     Tools(crate::commands::tools::ToolsArgs),
     /// Snapshots of files before they were changed, and the way back
     Checkpoints(crate::commands::checkpoints::CheckpointsArgs),
+    /// What the model is told before you say a word, and what it costs
+    Prompt(crate::commands::prompt::PromptArgs),
     /// Look at settings and change them
     Config(crate::commands::config::ConfigArgs),
     /// Look at past conversations, search them, clean up

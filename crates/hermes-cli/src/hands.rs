@@ -23,15 +23,17 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// The parts of `config.yaml` that steer tools.
-const SECTIONS: [&str; 14] = [
+/// The parts of `config.yaml` that steer tools and the prompt.
+const SECTIONS: [&str; 16] = [
     "agent",
     "approvals",
     "checkpoints",
     "code_execution",
     "command_allowlist",
+    "context_file_max_chars",
     "file_read_max_chars",
     "memory",
+    "platform_hints",
     "platform_toolsets",
     "privacy",
     "security",

@@ -76,6 +76,9 @@ fn on_console(command: Command, before: Whom, profile: Option<&str>) -> ExitCode
         Command::Checkpoints(args) => {
             return wait(async { commands::checkpoints::run(args, profile, console).await.into() });
         }
+        Command::Prompt(args) => {
+            return wait(async { commands::prompt::run(args, before, profile, console).await.into() });
+        }
         Command::Config(args) => match Home::of_process(profile) {
             Ok(home) => match commands::config::with_secret_typed(args) {
                 Ok(args) => commands::config::run(args, &home, &Environment::capture(&home), console),

@@ -37,7 +37,7 @@ impl Cover {
     }
 
     /// Text of a file.
-    pub(crate) fn file(self, text: &str) -> Cow<'_, str> {
+    pub fn file(self, text: &str) -> Cow<'_, str> {
         match self {
             Self::Secrets => redact::file(text),
             Self::Nothing => Cow::Borrowed(text),

@@ -13,6 +13,7 @@ pub mod model;
 mod paper;
 mod person;
 pub mod profile;
+pub mod prompt;
 pub mod sessions;
 pub mod status;
 mod table;

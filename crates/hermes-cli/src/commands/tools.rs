@@ -116,13 +116,13 @@ async fn dispatch(args: ToolsArgs, profile: Option<&str>, console: &mut Console<
 }
 
 /// A word about a platform that neither the program nor the settings know.
-fn doubt(app: &App, platform: &str, catalogue: &Catalogue<'_>) -> Option<String> {
+pub(super) fn doubt(app: &App, platform: &str, catalogue: &Catalogue<'_>) -> Option<String> {
     let set = hands::effective(app).pointer("/platform_toolsets").and_then(|all| all.get(platform)).is_some();
     let known = set || catalogue.description(&format!("hermes-{platform}")).is_some();
     (!known).then(|| format!("… no platform `{}` is known; the terminal is `cli`", paper::one_line(platform)))
 }
 
 /// Hands to look at: nobody listens to them.
-fn to_look_at(app: &App) -> Hands {
+pub(super) fn to_look_at(app: &App) -> Hands {
     Hands::new(app, Arc::new(|_| {}), Yolo::Off, &Stop::new())
 }

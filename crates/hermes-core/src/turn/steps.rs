@@ -49,7 +49,7 @@ impl Turn<'_> {
         }
         let Some(words) = self.ports.inbox.steering() else { return Ok(()) };
         self.tell(Event::Delivered { text: words.clone() });
-        self.amend_result(&steer::framed(&words)).await
+        self.amend_result(&steer::wrapped(&words)).await
     }
 
     /// Adds to what the model reads of the newest result; the result itself stays as it was.

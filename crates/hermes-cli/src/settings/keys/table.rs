@@ -340,6 +340,7 @@ pub static KEYS: &[Key] = &[
     key("approvals.destructive_slash_confirm", "true", "ask before a slash command deletes"),
     key("security.allow_private_urls", "false", "tools may reach private addresses"),
     key("security.redact_secrets", "true", "cover secrets in output and logs"),
+    choice("security.context_scan", r#""quarantine""#, &["quarantine", "block", "warn"], "a project file that wants to steer the agent: quarantine its paragraph, block the file, or only warn"),
     key("security.tirith_enabled", "true", "scan commands with tirith"),
     key("security.tirith_path", r#""tirith""#, "where it is"),
     key("security.tirith_timeout", "5", "seconds it may take"),

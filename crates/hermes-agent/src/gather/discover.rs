@@ -1,0 +1,82 @@
+//! Which files of a project speak to agents. There are four kinds of projects; the first kind that has a file with text in
+//! it counts, the others are not looked at.
+
+use std::path::{Path, PathBuf};
+
+const HERMES: [&str; 2] = [".hermes.md", "HERMES.md"];
+const AGENTS: [&str; 2] = ["AGENTS.md", "agents.md"];
+const CLAUDE: [&str; 2] = ["CLAUDE.md", "claude.md"];
+const CURSOR: &str = ".cursorrules";
+const CURSOR_RULES: &str = ".cursor/rules";
+const CURSOR_RULE: &str = "mdc";
+/// Rules of one project that are looked at.
+const MOST_RULES: usize = 100;
+
+/// Files that stand for each other.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Kind {
+    pub(super) candidates: Vec<Candidate>,
+    pub(super) take: Take,
+    pub(super) front: Front,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Candidate {
+    pub(super) path: PathBuf,
+    /// As seen from the working directory.
+    pub(super) name: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Take {
+    First,
+    All,
+}
+
+/// What becomes of YAML at the beginning of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Front {
+    Removed,
+    Kept,
+}
+
+/// The root of the repository a directory is in.
+pub(super) fn tree(cwd: &Path) -> Option<PathBuf> {
+    cwd.ancestors().find(|folder| folder.join(".git").exists()).map(Path::to_owned)
+}
+
+/// The kinds in the order in which they are tried.
+pub(super) fn kinds(cwd: &Path, tree: Option<&Path>) -> [Kind; 4] {
+    let one_of = |names: [&str; 2]| Kind {
+        candidates: names.map(|name| Candidate { path: cwd.join(name), name: name.to_owned() }).into(),
+        take: Take::First,
+        front: Front::Kept,
+    };
+    let upwards = Kind { candidates: upwards(cwd, tree), take: Take::First, front: Front::Removed };
+    let cursor = Kind { candidates: cursor(cwd), take: Take::All, front: Front::Kept };
+    [upwards, one_of(AGENTS), one_of(CLAUDE), cursor]
+}
+
+/// In this directory and, inside of a repository, in those above it.
+fn upwards(cwd: &Path, tree: Option<&Path>) -> Vec<Candidate> {
+    let root = tree.unwrap_or(cwd);
+    let folders = cwd.ancestors().take_while(|folder| folder.starts_with(root)).enumerate();
+    let in_folder = |(steps, folder): (usize, &Path)| {
+        let candidate = |name| Candidate { path: folder.join(name), name: format!("{}{name}", "../".repeat(steps)) };
+        HERMES.map(candidate)
+    };
+    folders.flat_map(in_folder).collect()
+}
+
+fn cursor(cwd: &Path) -> Vec<Candidate> {
+    let entries = std::fs::read_dir(cwd.join(CURSOR_RULES)).into_iter().flatten().flatten().take(MOST_RULES);
+    let is_rule = |path: &PathBuf| path.extension().is_some_and(|ending| ending == CURSOR_RULE);
+    let mut rules: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(is_rule).collect();
+    rules.sort_unstable();
+    let rule = |path: PathBuf| {
+        let name = path.strip_prefix(cwd).unwrap_or(&path).display().to_string();
+        Candidate { path, name }
+    };
+    let first = Candidate { path: cwd.join(CURSOR), name: CURSOR.to_owned() };
+    std::iter::once(first).chain(rules.into_iter().map(rule)).collect()
+}
