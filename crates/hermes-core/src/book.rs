@@ -5,8 +5,8 @@
 //! person was told so, and everything is `Ok`; a store that fails in the middle of a turn is an error, because going on
 //! would lose what happens.
 
-use crate::ask::Line;
 use crate::clock::Clock;
+use crate::ports::Card;
 use crate::store::{SessionStore, StoreError};
 use hermes_types::{
     CallId, CallRecord, Content, Cost, CostStatus, Disposition, EffectRecord, EffectState, Finished, Message,
@@ -30,6 +30,12 @@ pub struct Book {
 struct Open {
     rows: HashMap<CallId, MessageId>,
     effects: Vec<CallId>,
+}
+
+/// What became of a reply on disk. Only what was kept may be gone on from.
+pub(crate) struct Replied {
+    pub(crate) message: Result<(), StoreError>,
+    pub(crate) cost: Result<(), StoreError>,
 }
 
 impl Book {
@@ -79,33 +85,27 @@ impl Book {
     }
 
     /// A reply with what it cost. Begins the record of its calls.
-    pub(crate) async fn replied(&self, reply: &Reply, line: &Line, took: Duration) -> Result<(), StoreError> {
+    pub(crate) async fn replied(&self, reply: &Reply, card: Option<&Card>, took: Duration) -> Replied {
         *self.open() = Open::default();
-        let Some(store) = self.store() else { return Ok(()) };
+        let Some(store) = self.store() else { return Replied { message: Ok(()), cost: Ok(()) } };
         let tokens = reply.usage.map(|usage| usage.output);
         let said = NewMessage { token_count: tokens, ..Message::Assistant(reply.message.clone()).into() };
         let kept = store.append(&self.session, vec![said]);
-        let counted = async {
-            match self.call(reply, line, took) {
-                Some(call) => store.record_call(call).await,
-                None => Ok(()),
-            }
-        };
-        let (kept, counted) = tokio::join!(kept, counted);
-        kept.and(counted)
+        let (kept, cost) = tokio::join!(kept, self.paid(reply, card, took));
+        Replied { message: kept.map(|_| ()), cost }
     }
 
     /// A call of a model whose reply is not part of the conversation, but was paid for.
-    pub(crate) async fn paid(&self, reply: &Reply, line: &Line, took: Duration) -> Result<(), StoreError> {
-        match (self.store(), self.call(reply, line, took)) {
+    pub(crate) async fn paid(&self, reply: &Reply, card: Option<&Card>, took: Duration) -> Result<(), StoreError> {
+        match (self.store(), self.call(reply, card, took)) {
             (Some(store), Some(call)) => store.record_call(call).await,
             _ => Ok(()),
         }
     }
 
-    fn call(&self, reply: &Reply, line: &Line, took: Duration) -> Option<CallRecord> {
+    fn call(&self, reply: &Reply, card: Option<&Card>, took: Duration) -> Option<CallRecord> {
         let usage = reply.usage?;
-        let card = line.model()?.card();
+        let card = card?;
         let cost = match usage.cost {
             Some(actual) => Cost {
                 actual: Some(actual),
@@ -157,19 +157,15 @@ impl Book {
         if let Some(row) = row {
             return store.revise(&self.session, row, message).await;
         }
-        let kept = store.append(&self.session, vec![message]);
-        let closed = async {
-            match begun {
-                true => store.end_effect(&self.session, &finished.call, state(finished), self.now()).await,
-                false => Ok(()),
-            }
-        };
-        // In this order, so that no effect can be known as done whose result is not.
-        let (kept, closed) = tokio::join!(kept, closed);
-        if let Some(row) = kept?.first() {
+        // In this order, one behind the other: an effect that is known as done without its result would be run again.
+        let kept = store.append(&self.session, vec![message]).await?;
+        if let Some(row) = kept.first() {
             self.open().rows.insert(finished.call.clone(), *row);
         }
-        closed
+        match begun {
+            true => store.end_effect(&self.session, &finished.call, state(finished), self.now()).await,
+            false => Ok(()),
+        }
     }
 
     /// Whether the result of this call was kept in this run, so that it can still be added to.

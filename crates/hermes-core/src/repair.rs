@@ -1,14 +1,16 @@
 //! Mends a history that this loop did not write, or that was cut off: a view for the model, never an edit of the store.
 //!
 //! Afterwards roles alternate, every call has exactly one result directly behind it and in the order of the calls, and
-//! every result has its call. The calls of the last reply may still be open: whoever goes on decides about them. Mending
-//! a mended history changes nothing, so that resuming twice sends the same bytes.
+//! every result has its call. The calls of the last reply may still be open, if they can be read: whoever goes on decides
+//! about them. Mending a mended history changes nothing, so that resuming twice sends the same bytes.
 
 use hermes_types::{Assistant, CallId, Content, Message, Object, Part, ToolCall, ToolResult};
 use std::collections::VecDeque;
 
 /// What stands for a result that is not there.
 const LOST: &str = "[The result of this call was not kept.]";
+/// What stands for a reply without words: providers refuse an empty one.
+pub(crate) const EMPTY: &str = "(empty)";
 /// What stands in front of the result of a call whose arguments cannot be read any more.
 const CORRUPTED: &str = "[The arguments of this call were damaged and are shown empty.]";
 
@@ -35,8 +37,8 @@ pub(crate) fn mended(history: impl IntoIterator<Item = Message>) -> Vec<Message>
                     said = distinct(united(said, next));
                     results = take_results(&mut waiting);
                 }
-                let is_last = waiting.is_empty();
-                let results = paired(&mut said, results, is_last);
+                let results = paired(&mut said, results, waiting.is_empty());
+                give_words(&mut said);
                 whole.push(Message::Assistant(said));
                 whole.extend(results.into_iter().map(Message::Tool));
             }
@@ -62,7 +64,8 @@ fn take_results(waiting: &mut VecDeque<Message>) -> Vec<ToolResult> {
     results
 }
 
-/// One result for each call, in their order. The last reply keeps its open calls open.
+/// One result for each call, in their order, under the id that pairs them. The last reply keeps its open calls open,
+/// but for those whose arguments are lost: they must never run.
 fn paired(said: &mut Assistant, results: Vec<ToolResult>, is_last: bool) -> Vec<ToolResult> {
     let mut results: Vec<Option<ToolResult>> = results.into_iter().map(Some).collect();
     let mut whole = Vec::with_capacity(said.tool_calls.len());
@@ -71,15 +74,17 @@ fn paired(said: &mut Assistant, results: Vec<ToolResult>, is_last: bool) -> Vec<
             .iter_mut()
             .find(|slot| slot.as_ref().is_some_and(|result| answers(result, call)))
             .and_then(Option::take);
+        call.id = call.pairing_id().clone();
         let damaged = call.function.arguments.parse().is_err();
         if damaged {
             call.function.arguments = "{}".into();
         }
         let mut result = match found {
             Some(result) => result,
-            None if is_last => continue,
+            None if is_last && !damaged => continue,
             None => lost(call),
         };
+        result.tool_call_id = call.id.clone();
         if damaged && !result.content.text().starts_with(CORRUPTED) {
             let told = std::mem::take(&mut result.content);
             result.content = CORRUPTED.into();
@@ -90,13 +95,21 @@ fn paired(said: &mut Assistant, results: Vec<ToolResult>, is_last: bool) -> Vec<
     whole
 }
 
+/// A reply that says and calls nothing would vanish on the wire, and two messages of the person would meet.
+fn give_words(said: &mut Assistant) {
+    let has_items = said.codex_message_items.as_ref().is_some_and(|items| !items.is_empty());
+    if said.tool_calls.is_empty() && !has_items && said.content.as_ref().is_none_or(Content::is_blank) {
+        said.content = Some(EMPTY.into());
+    }
+}
+
 fn answers(result: &ToolResult, call: &ToolCall) -> bool {
     result.tool_call_id == call.id || Some(&result.tool_call_id) == call.call_id.as_ref()
 }
 
 fn lost(call: &ToolCall) -> ToolResult {
     ToolResult {
-        tool_call_id: call.pairing_id().clone(),
+        tool_call_id: call.id.clone(),
         name: Some(call.function.name.clone()),
         content: LOST.into(),
         extra: Object::new(),
@@ -166,3 +179,6 @@ pub(crate) fn open_calls<M: std::borrow::Borrow<Message>>(history: &[M]) -> Vec<
     }
     Vec::new()
 }
+
+#[cfg(test)]
+mod tests;

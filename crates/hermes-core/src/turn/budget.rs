@@ -14,25 +14,35 @@ pub const ITERATIONS_OF_CHILD: u32 = 50;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Iterations {
     used: u32,
+    refunded: u32,
     most: u32,
 }
 
 impl Iterations {
     pub fn of(most: u32) -> Self {
-        Self { used: 0, most: most.max(1) }
+        Self { used: 0, refunded: 0, most: most.max(1) }
     }
 
     /// Takes one; `None` when all are used.
     pub(crate) fn take(&mut self) -> Option<u32> {
-        (self.used < self.most).then(|| {
+        self.remain().then(|| {
             self.used += 1;
             self.used
         })
     }
 
-    /// Gives one back that went into something other than the work itself.
+    /// Gives one back that went into something other than the work itself; as often as there are iterations, so that a
+    /// model that does nothing else comes to an end too.
     pub(crate) fn refund(&mut self) {
-        self.used = self.used.saturating_sub(1);
+        if self.refunded < self.most {
+            self.refunded += 1;
+            self.used = self.used.saturating_sub(1);
+        }
+    }
+
+    /// Whether there is one left.
+    pub(crate) fn remain(self) -> bool {
+        self.used < self.most
     }
 
     pub fn used(self) -> u32 {

@@ -6,7 +6,7 @@ use hermes_types::TurnRecord;
 
 impl Turn<'_> {
     pub(super) async fn finish(mut self, end: End) -> Outcome {
-        let card = self.talk.line.model().map(|model| model.card().clone());
+        let card = self.card();
         let outcome = Outcome {
             session: self.talk.session.clone(),
             text: self.text.take(),

@@ -5,6 +5,7 @@
 //! ([`plan`](crate::plan)). Every way out is an [`End`], and every end goes through [`finish`](Turn::finish).
 
 pub mod budget;
+mod close;
 mod finish;
 mod inbox;
 mod names;
@@ -47,7 +48,7 @@ async fn drive(turn: &mut Turn<'_>, asked: Asked, stop: &Stop) -> Result<Infalli
         let reply = turn.ask(ToolChoice::Auto, stop).await?;
         match turn.read(&reply) {
             Reading::Act => turn.act(reply, stop).await?,
-            Reading::Answer => turn.answer(reply).await?,
+            Reading::Answer => turn.answer(reply, stop).await?,
             Reading::GoOn => turn.go_on(reply).await?,
             Reading::Again(reason, _) => turn.again(&reply, reason).await?,
             Reading::Nudge(nudge) => turn.nudge(reply, &nudge).await?,

@@ -79,9 +79,9 @@ impl Turn<'_> {
         let Question { content, keep } = question;
         let content = sanitise::content(content);
         let mut sent = content.clone();
-        if let Content::Text(text) = &mut sent {
+        if let (Content::Text(asked), Content::Text(text)) = (&content, &mut sent) {
             for hook in self.ports.hooks {
-                if let Some(context) = hook.begins(text).await {
+                if let Some(context) = hook.begins(asked).await {
                     text.push_str(&sanitise::fenced(&context));
                 }
             }
@@ -133,5 +133,6 @@ impl Turn<'_> {
 
 /// Where the question of the last turn stands.
 fn question_at(history: &[std::sync::Arc<Message>]) -> Option<usize> {
-    history.iter().rposition(|message| matches!(**message, Message::User(_)))
+    let is_question = |message: &Message| matches!(message, Message::User(_)) && !words::is_synthetic(message);
+    history.iter().rposition(|message| is_question(message))
 }

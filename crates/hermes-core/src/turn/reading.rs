@@ -1,6 +1,6 @@
 //! What a reply of the model means for the turn: one pure function, like [`plan`](crate::plan::plan) for faults.
 //!
-//! The order of the branches is the order of this file: withheld, cut calls, calls, cut text, text, nothing. Each way to
+//! The order of the branches is the order of this file: withheld, calls, cut calls, cut text, text, nothing. Each way to
 //! ask again is counted in [`Strikes`], so that every chain of bad replies ends.
 
 use super::names::meant;
@@ -78,9 +78,7 @@ impl Strikes {
         match reading {
             Reading::Act if all_unknown => self.unknown += 1,
             // A round of work: the model is on its feet again.
-            Reading::Act => {
-                *self = Self { continued: self.continued, ..Self::default() };
-            }
+            Reading::Act => *self = Self::default(),
             Reading::GoOn => self.continued += 1,
             Reading::Again(AgainReason::CutCall, _) => self.cut_calls += 1,
             Reading::Again(..) => self.empty += 1,
@@ -173,7 +171,200 @@ fn read_nothing(reply: &Reply, strikes: &Strikes, facts: &Facts<'_>) -> Reading 
 
 fn has_thoughts(reply: &Reply) -> bool {
     let message = &reply.message;
-    message.reasoning.as_ref().is_some_and(|text| !text.trim().is_empty())
+    reply.usage.is_some_and(|usage| usage.reasoning > 0)
+        || message.reasoning.as_ref().is_some_and(|text| !text.trim().is_empty())
         || message.reasoning_details.as_ref().is_some_and(|details| !details.is_empty())
         || message.codex_reasoning_items.as_ref().is_some_and(|items| !items.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hermes_types::{Assistant, CallId, ToolCall, Usage};
+    use proptest::prelude::*;
+
+    /// A reply as a few words: text, then why it stopped.
+    fn said(text: &str, stopped: StopReason) -> Reply {
+        let content = (!text.is_empty()).then(|| text.into());
+        let message = Assistant { content, finish_reason: Some(stopped), ..Assistant::default() };
+        Reply { message, ..Reply::default() }
+    }
+
+    fn calling(names: &[&str]) -> Reply {
+        let mut reply = said("", StopReason::ToolCalls);
+        reply.message.tool_calls = names.iter().map(|name| ToolCall::new(CallId::new(*name), *name, "{}")).collect();
+        reply
+    }
+
+    fn thinking(stopped: StopReason) -> Reply {
+        let mut reply = said("", stopped);
+        reply.message.reasoning = Some("hm".into());
+        reply
+    }
+
+    fn dropping(text: &str) -> Reply {
+        Reply { dropped: vec!["write_file".into()], ..said(text, StopReason::Length) }
+    }
+
+    fn facts() -> Facts<'static> {
+        Facts { offered: ["look", "todo"].into(), ..Facts::default() }
+    }
+
+    /// What becomes of one reply after another, until the turn ends; in a word each.
+    fn course(replies: impl IntoIterator<Item = Reply>, facts: &Facts<'_>) -> Vec<String> {
+        let mut strikes = Strikes::default();
+        let mut words = Vec::new();
+        for reply in replies {
+            let reading = read(&reply, &strikes, facts);
+            strikes.took(&reading, facts.knows_none_of(&reply));
+            words.push(match &reading {
+                Reading::Act => "act".to_owned(),
+                Reading::Answer => "answer".to_owned(),
+                Reading::GoOn => "go on".to_owned(),
+                Reading::Again(reason, room) => format!("again {reason:?} {room:?}"),
+                Reading::Nudge(nudge) => format!("nudge {:?}", nudge.reason()),
+                Reading::Leave(fault, end) => format!("leave {:?} or {}", fault.kind, end.exit_reason()),
+                Reading::End(end) => format!("end {}", end.exit_reason()),
+            });
+        }
+        words
+    }
+
+    #[test]
+    fn one_reply_by_itself() {
+        use StopReason::{ContentFilter, Incomplete, Length, Stop, ToolCalls};
+        let cut_off = |text| Reply { cut_off: true, ..said(text, Stop) };
+        let hidden = Usage { reasoning: 40, ..Usage::default() };
+        let table = [
+            (said("Hi.", Stop), "answer"),
+            (said("Hi.", StopReason::Other("refusal".into())), "answer"),
+            (said("Hi.", ToolCalls), "answer"),
+            (said("Hi, and", Length), "go on"),
+            (said("Hi, and", Incomplete), "go on"),
+            (cut_off("Hi, and"), "end partial_stream_recovery"),
+            (calling(&["look"]), "act"),
+            (calling(&["rocket", "look"]), "act"),
+            (calling(&["rocket"]), "act"),
+            (dropping(""), "again CutCall More"),
+            (dropping("I will write."), "again CutCall More"),
+            (said("", Stop), "again Empty Same"),
+            (said(" \n", Stop), "again Empty Same"),
+            (said("", Length), "again Empty Same"),
+            (thinking(Stop), "nudge OnlyThoughts"),
+            (thinking(Length), "end thinking_budget_exhausted"),
+            (Reply { usage: Some(hidden), ..said("", Length) }, "end thinking_budget_exhausted"),
+            (said("I must not.", ContentFilter), "leave ContentBlocked or content_policy_blocked"),
+            (said("", ContentFilter), "leave ContentBlocked or content_policy_blocked"),
+        ];
+        for (reply, expected) in table {
+            assert_eq!(course([reply.clone()], &facts()), [expected], "{reply:?}");
+        }
+        let mut filtered = calling(&["look"]);
+        filtered.message.finish_reason = Some(ContentFilter);
+        assert_eq!(course([filtered], &facts()), ["leave ContentBlocked or content_policy_blocked"], "it never runs");
+        let mixed = Reply { dropped: vec!["look".into()], ..calling(&["look"]) };
+        assert_eq!(course([mixed], &facts()), ["act"], "what arrived whole runs");
+    }
+
+    #[test]
+    fn what_was_withheld_is_told_in_the_words_of_the_model() {
+        let Reading::Leave(fault, _) =
+            read(&said(" I must not. ", StopReason::ContentFilter), &Strikes::default(), &facts())
+        else {
+            panic!("it is withheld");
+        };
+        assert_eq!(fault.message, "I must not.");
+    }
+
+    #[test]
+    fn bad_replies_are_borne_so_often_and_no_more() {
+        let many = |reply: Reply| std::iter::repeat_n(reply, 6);
+        let until = |words: Vec<String>| words.join(", ");
+        let cut = until(course(many(said("more", StopReason::Length)), &facts()));
+        assert!(cut.starts_with("go on, go on, go on, end length_continuation_exhausted"), "{cut}");
+        let unknown = until(course(many(calling(&["rocket"])), &facts()));
+        assert!(unknown.starts_with("act, act, end invalid_tool_name_exhausted"), "{unknown}");
+        let dropped = until(course(many(dropping("")), &facts()));
+        assert!(
+            dropped.starts_with("again CutCall More, again CutCall More, nudge CutCall, end truncated_tool_call"),
+            "{dropped}"
+        );
+        let empty = until(course(many(said("", StopReason::Stop)), &facts()));
+        let thrice = "again Empty Same, again Empty Same, again Empty Same, ";
+        assert!(empty.starts_with(&format!("{thrice}leave EmptyStream or empty_response_exhausted")), "{empty}");
+        let thoughts = until(course(many(thinking(StopReason::Stop)), &facts()));
+        assert!(thoughts.starts_with(&format!("nudge OnlyThoughts, nudge OnlyThoughts, {thrice}leave")), "{thoughts}");
+    }
+
+    #[test]
+    fn silence_is_met_in_its_order() {
+        let quiet = || said("", StopReason::Stop);
+        let after = Facts { after_tools: true, ..facts() };
+        assert_eq!(course([quiet(), quiet()], &after), ["nudge Empty", "again Empty Same"]);
+        assert_eq!(
+            course([thinking(StopReason::Stop), thinking(StopReason::Stop)], &after),
+            ["nudge Empty", "nudge OnlyThoughts"]
+        );
+        let housekeeping = Facts { said_before: true, ..after };
+        assert_eq!(course([quiet()], &housekeeping), ["end fallback_prior_turn_content"]);
+        let continued = [said("a", StopReason::Length), quiet()];
+        assert_eq!(course(continued, &housekeeping), ["go on", "answer"], "what is there is whole");
+    }
+
+    #[test]
+    fn a_round_of_work_makes_up_for_what_was_before() {
+        let bad = [said("", StopReason::Stop), calling(&["rocket"]), calling(&["rocket"]), calling(&["look"])];
+        let words = course(bad.into_iter().chain([calling(&["rocket"]), calling(&["rocket"])]), &facts());
+        assert_eq!(words, ["again Empty Same", "act", "act", "act", "act", "act"]);
+        let cut = [said("a", StopReason::Length), calling(&["look"]), said("", StopReason::Stop)];
+        assert_eq!(
+            course(cut, &facts()),
+            ["go on", "act", "again Empty Same"],
+            "work lies between: nothing to go on with"
+        );
+    }
+
+    #[test]
+    fn the_output_gets_twice_the_room_for_each_time_it_was_too_small() {
+        let mut strikes = Strikes::default();
+        for (reply, doublings) in [(said("a", StopReason::Length), 1), (dropping(""), 2), (calling(&["look"]), 0)] {
+            let reading = read(&reply, &strikes, &facts());
+            strikes.took(&reading, false);
+            assert_eq!(strikes.doublings(), doublings);
+        }
+    }
+
+    fn any_reply() -> impl Strategy<Value = Reply> {
+        let text = prop::sample::select(vec!["", " ", "text"]);
+        let stopped = prop::sample::select(vec![
+            StopReason::Stop,
+            StopReason::Length,
+            StopReason::Incomplete,
+            StopReason::ContentFilter,
+            StopReason::ToolCalls,
+        ]);
+        let names = prop::collection::vec(prop::sample::select(vec!["rocket", "xyzzy"]), 0..2);
+        (text, stopped, names, any::<[bool; 3]>()).prop_map(|(text, stopped, names, [thinks, drops, cut_off])| {
+            let mut reply =
+                Reply { cut_off, message: Assistant { ..calling(&names).message }, ..said(text, stopped.clone()) };
+            reply.message.content = Some(text.into());
+            reply.message.finish_reason = Some(stopped);
+            reply.message.reasoning = thinks.then(|| "hm".into());
+            reply.dropped = drops.then(|| "look".to_owned()).into_iter().collect();
+            reply
+        })
+    }
+
+    proptest! {
+        /// Only work can go on for ever; everything else is counted.
+        #[test]
+        fn every_chain_of_bad_replies_ends(replies in prop::collection::vec(any_reply(), 24), after_tools: bool) {
+            let facts = Facts { after_tools, ..facts() };
+            let words = course(replies, &facts);
+            prop_assert!(
+                words.iter().any(|word| word == "answer" || word.starts_with("end") || word.starts_with("leave")),
+                "{:?}", words
+            );
+        }
+    }
 }

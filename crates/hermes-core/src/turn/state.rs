@@ -4,7 +4,9 @@ use super::End;
 use super::budget::Iterations;
 use super::ports::Ports;
 use super::reading::{Facts, Reading, Strikes, read};
+use super::words;
 use crate::conversation::Conversation;
+use crate::ports::Card;
 use hermes_types::{Event, Message, Moment, Notice, Reply, Usage};
 use std::time::Duration;
 
@@ -77,15 +79,13 @@ impl<'a> Turn<'a> {
     /// What the reply means; takes note of it.
     pub(super) fn read(&mut self, reply: &Reply) -> Reading {
         let tools = self.talk.tools().clone();
+        let since_question = self.talk.history().iter().rev().take(FRESH).take_while(|message| match ***message {
+            Message::User(_) => words::is_synthetic(message),
+            _ => true,
+        });
         let facts = Facts {
             offered: tools.iter().map(|tool| tool.name.as_str()).collect(),
-            after_tools: self
-                .talk
-                .history()
-                .iter()
-                .rev()
-                .take(FRESH)
-                .any(|message| matches!(**message, Message::Tool(_))),
+            after_tools: since_question.into_iter().any(|message| matches!(**message, Message::Tool(_))),
             said_before: self.said_before.is_some(),
         };
         let reading = read(reply, &self.strikes, &facts);
@@ -115,6 +115,11 @@ impl<'a> Turn<'a> {
         let keeps_house = reply.tool_calls().iter().all(|call| HOUSEKEEPING.contains(&call.function.name.as_str()));
         let text = reply.text();
         self.said_before = (keeps_house && !text.trim().is_empty()).then_some(text);
+    }
+
+    /// Who is asked now.
+    pub(super) fn card(&self) -> Option<Card> {
+        self.talk.line.model().map(|model| model.card().clone())
     }
 
     pub(super) fn clock(&self) -> Duration {

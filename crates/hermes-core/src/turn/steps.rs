@@ -2,14 +2,15 @@
 
 use super::names::meant;
 use super::outcome::{End, Interrupted};
-use super::reading::Nudge;
+use super::reading::{Nudge, Strikes};
 use super::state::{Turn, lost};
 use super::words;
-use crate::ask::{self, ask};
+use crate::ask::ask;
+use crate::book::Replied;
 use crate::prompt::steer;
 use crate::stop::Stop;
 use hermes_types::{
-    AgainReason, Content, Event, Fault, FaultKind, Finished, Message, Notice, Reply, StopReason, ToolCall, ToolChoice,
+    AgainReason, Content, Event, FaultKind, Finished, Message, Notice, Reply, StopReason, ToolCall, ToolChoice,
     ToolStatus,
 };
 use std::collections::{BTreeSet, HashSet};
@@ -89,10 +90,16 @@ impl Turn<'_> {
     }
 
     /// A reply, on disk and then in the history.
-    async fn keep(&mut self, reply: &Reply) -> Result<(), End> {
-        self.ports.book.replied(reply, &self.talk.line, self.took).await.map_err(lost)?;
+    pub(super) async fn keep(&mut self, reply: &Reply) -> Result<(), End> {
+        let Replied { message, cost } = self.ports.book.replied(reply, self.card().as_ref(), self.took).await;
+        message.map_err(lost)?;
         self.talk.push(Message::Assistant(reply.message.clone()));
-        Ok(())
+        cost.map_err(lost)
+    }
+
+    /// A reply that is no part of the conversation.
+    pub(super) async fn pay_for(&self, reply: &Reply) -> Result<(), End> {
+        self.ports.book.paid(reply, self.card().as_ref(), self.took).await.map_err(lost)
     }
 
     /// A message to the model, on disk and then in the history.
@@ -114,8 +121,9 @@ impl Turn<'_> {
 
     /// Runs the calls of a reply. One result for each call, whatever happens.
     pub(super) async fn act(&mut self, mut reply: Reply, stop: &Stop) -> Result<(), End> {
-        self.name_tools(&mut reply);
+        self.name_calls(&mut reply);
         self.remember_text(&reply);
+        self.forget_parts();
         self.keep(&reply).await?;
         self.tell_reply(&reply);
         let calls = reply.message.tool_calls;
@@ -132,11 +140,12 @@ impl Turn<'_> {
         ended
     }
 
-    /// Calls are known by the names of their tools from here on.
-    fn name_tools(&self, reply: &mut Reply) {
+    /// Calls are known by the names of their tools from here on, and by the id that pairs them with their results.
+    fn name_calls(&self, reply: &mut Reply) {
         let tools = self.talk.tools().clone();
         let offered: BTreeSet<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
         for call in &mut reply.message.tool_calls {
+            call.id = call.pairing_id().clone();
             if let Some(name) = meant(&call.function.name, &offered) {
                 name.clone_into(&mut call.function.name);
             }
@@ -166,25 +175,38 @@ impl Turn<'_> {
     }
 
     /// The answer, or the rest of one. A message that came meanwhile is the next question of the same turn.
-    pub(super) async fn answer(&mut self, reply: Reply) -> Result<(), End> {
-        let stopped = reply.stop_reason();
+    pub(super) async fn answer(&mut self, reply: Reply, stop: &Stop) -> Result<(), End> {
+        let answered = End::Answered(reply.stop_reason());
         self.put_together(&reply);
-        if let Err(End::NotKept(reason)) = self.keep(&reply).await {
+        if let Err(End::NotKept(reason)) = self.keep(&worded(reply.clone())).await {
             // The answer is there and paid for: it is told, with the truth about the record.
             self.not_kept = Some(reason);
-            return Err(End::Answered(stopped));
+            return Err(answered);
         }
-        let Some(next) = self.ports.inbox.next() else { return Err(End::Answered(stopped)) };
+        let Some(next) = self.next_question(stop) else { return Err(answered) };
         self.tell_reply(&reply);
         self.tell(Event::Delivered { text: next.clone() });
-        self.parts.clear();
-        self.strikes = super::reading::Strikes::default();
+        self.forget_parts();
+        self.said_before = None;
+        self.strikes = Strikes::default();
         self.say(Message::user(next)).await
     }
 
-    fn put_together(&mut self, reply: &Reply) {
+    /// What the person said meanwhile, as long as this turn can still answer it.
+    fn next_question(&self, stop: &Stop) -> Option<String> {
+        let can_answer = self.iterations.remain() && self.may_go_on(stop).is_ok();
+        can_answer.then(|| self.ports.inbox.next()).flatten()
+    }
+
+    pub(super) fn put_together(&mut self, reply: &Reply) {
         self.parts.push(reply.text());
         self.text = Some(self.parts.concat());
+    }
+
+    /// What comes next is another answer.
+    pub(super) fn forget_parts(&mut self) {
+        self.parts.clear();
+        self.text = None;
     }
 
     /// Part of an answer: kept, and the model goes on.
@@ -199,7 +221,7 @@ impl Turn<'_> {
     /// The same question once more.
     pub(super) async fn again(&mut self, reply: &Reply, reason: AgainReason) -> Result<(), End> {
         self.notice(Notice::Again { reason });
-        self.ports.book.paid(reply, &self.talk.line, self.took).await.map_err(lost)
+        self.pay_for(reply).await
     }
 
     /// What the model said, and what was wrong with it.
@@ -207,62 +229,6 @@ impl Turn<'_> {
         self.notice(Notice::Again { reason: nudge.reason() });
         self.keep(&worded(reply)).await?;
         self.say(words::nudge(nudge)).await
-    }
-
-    /// Another provider, for this turn. Without one the turn ends as it would have ended.
-    pub(super) async fn leave(&mut self, reply: Reply, fault: &Fault, end: End, stop: &Stop) -> Result<(), End> {
-        let left = ask::leave(&mut self.talk.line, fault, &self.ports.asking(), stop).await;
-        match left {
-            Ok(true) => self.ports.book.paid(&reply, &self.talk.line, self.took).await.map_err(lost),
-            Ok(false) => Err(self.close(reply, end, stop).await),
-            Err(_) => Err(End::Interrupted(Interrupted::WhileAsking)),
-        }
-    }
-
-    /// The last reply of a turn that does not end with an answer: what there is to read is kept.
-    pub(super) async fn close(&mut self, reply: Reply, end: End, stop: &Stop) -> End {
-        if end == End::UnknownTools {
-            // Every call has its result, also when it is an error once more.
-            return self.act(reply, stop).await.err().unwrap_or(end);
-        }
-        if end == End::SaidBefore {
-            self.text = self.said_before.take();
-        }
-        let kept = if reply.text().trim().is_empty() {
-            self.ports.book.paid(&reply, &self.talk.line, self.took).await.map_err(lost)
-        } else {
-            self.put_together(&reply);
-            self.keep(&reply).await
-        };
-        if let Err(End::NotKept(reason)) = kept {
-            self.not_kept = Some(reason);
-        }
-        end
-    }
-
-    /// All iterations are used: one question without tools, and a second one if nothing came of it.
-    pub(super) async fn last_word(&mut self, stop: &Stop) -> End {
-        let end = End::LastWord { used: self.iterations.used(), most: self.iterations.most() };
-        self.notice(Notice::LastWord { iterations: self.iterations.most() });
-        if let Err(end) = self.say(words::last_word()).await {
-            return end;
-        }
-        for _ in 0..2 {
-            let mut reply = match self.ask(ToolChoice::Forbidden, stop).await {
-                Ok(reply) => reply,
-                Err(interrupted @ End::Interrupted(_)) => return interrupted,
-                Err(_) => break,
-            };
-            if !reply.text().trim().is_empty() {
-                // Whatever it still wants to call, nobody will answer.
-                reply.message.tool_calls.clear();
-                reply.message.anthropic_content_blocks = None;
-                self.parts.clear();
-                return self.close(reply, end, stop).await;
-            }
-        }
-        self.text = Some(words::NO_LAST_WORD.to_owned());
-        end
     }
 }
 

@@ -2,14 +2,13 @@
 //! request starts with the bytes of the one before.
 
 use super::reading::Nudge;
+pub(super) use crate::repair::EMPTY;
 use hermes_types::{Message, Object, Plain, ToolCall};
 use serde_json::{Value, json};
 
 /// Marks a message that no person said. Kept in the store, never sent.
 const SYNTHETIC: &str = "_synthetic";
 
-/// What stands for a reply without words: providers refuse an empty one.
-pub(super) const EMPTY: &str = "(empty)";
 /// What stands for the answer that a turn did not get to, when the next question comes.
 pub(super) const UNFINISHED: &str = "(no answer: the turn ended before it)";
 
@@ -72,6 +71,11 @@ pub(super) fn never_begun(call: &ToolCall) -> String {
 /// The result of a call that stands twice in one reply.
 pub(super) fn said_twice() -> String {
     json!({"error": "Not run: the same call stands in this reply already; its result is above."}).to_string()
+}
+
+/// Whether the loop said this in the person's place.
+pub(super) fn is_synthetic(message: &Message) -> bool {
+    matches!(message, Message::User(said) if said.extra.contains_key(SYNTHETIC))
 }
 
 fn synthetic(kind: &str, text: &str) -> Message {

@@ -18,6 +18,8 @@ use std::sync::Arc;
 
 const UNREAD: &str = "the tool failed while it looked at its arguments; nothing was done";
 
+const NAMELESS: &str = "The call names no tool; nothing was done. Answer, or call a tool by its name.";
+
 /// A call that was read: ready to run, or with its result already.
 pub(super) struct Read {
     pub(super) call: ToolCall,
@@ -96,7 +98,7 @@ impl Hands {
         let unread = |content| Read { call: call.clone(), shown: None, state: failed(content) };
         let name = call.function.name.as_str();
         let Some(entry) = self.registry.find(name).filter(|_| self.offered.contains(name)) else {
-            return unread(json!({"error": format!("Unknown tool: {name}")}));
+            return unread(self.unknown(name));
         };
         let arguments = match call.function.arguments.parse() {
             Ok(arguments) => arguments,
@@ -116,6 +118,19 @@ impl Hands {
             }
         };
         Read { call: call.clone(), shown, state }
+    }
+
+    /// What a model reads that called a tool nobody has: the name, and those there are. After a blank name the list would
+    /// only invite it to guess on.
+    fn unknown(&self, name: &str) -> Value {
+        if name.trim().is_empty() {
+            return json!({ "error": NAMELESS });
+        }
+        let there: Vec<String> = self.registry.definitions(&self.offered).into_iter().map(|tool| tool.name).collect();
+        match there.is_empty() {
+            true => json!({"error": format!("Unknown tool: {name}")}),
+            false => json!({"error": format!("Unknown tool: {name}"), "available_tools": there}),
+        }
     }
 
     /// Asks every hook. The arguments after it, and whether the call may go on.
