@@ -16,6 +16,7 @@ use crate::scene::{PATIENCE, Played, Scene};
 use crate::script::{Move, Script};
 use serde_json::{Value, json};
 use std::collections::{HashMap, VecDeque};
+use std::fmt;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -41,9 +42,20 @@ struct Stage {
     state: Mutex<State>,
 }
 
+/// Answers a request by what stands in it.
+struct Director(Box<dyn FnMut(&Received) -> Move + Send>);
+
+impl fmt::Debug for Director {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Director")
+    }
+}
+
 #[derive(Debug, Default)]
 struct State {
     moves: VecDeque<Move>,
+    /// Decides once the moves are played.
+    director: Option<Director>,
     played: usize,
     requests: Vec<Received>,
     violations: Vec<String>,
@@ -82,6 +94,14 @@ impl ModelServer {
         stage.state().moves = script.into().moves.into();
         let service = Service::start(address, stage.clone()).await;
         Self { service, stage }
+    }
+
+    /// Answers every request by what stands in it, so that a program which was ended and begins again is answered from
+    /// where it is. The director must not wait for the program: nobody else is answered meanwhile.
+    pub async fn directed(director: impl FnMut(&Received) -> Move + Send + 'static) -> Self {
+        let server = Self::start([]).await;
+        server.stage.state().director = Some(Director(Box::new(director)));
+        server
     }
 
     /// `http://127.0.0.1:PORT/v1`
@@ -305,7 +325,8 @@ impl State {
     }
 
     fn next_move(&mut self, protocol: Protocol, request: &Received) -> Reaction {
-        match self.moves.pop_front() {
+        let directed = || self.director.as_mut().map(|director| (director.0)(request));
+        match self.moves.pop_front().or_else(directed) {
             Some(play) => {
                 self.played += 1;
                 Reaction::Perform { play: Box::new(play), number: self.played, protocol }

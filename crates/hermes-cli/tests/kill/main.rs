@@ -1,0 +1,36 @@
+//! Nothing is lost: the real program is killed at every step, and goes on as if nothing had been.
+//!
+//! One session with side effects is killed at its writes to the disk, while the model is asked and while a command runs.
+//! After each kill the file must be sound, hold everything the model was ever shown, and know of every effect the world
+//! shows. Then the session is resumed until its turn is finished, and held against one that nobody killed.
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "the helpers of a test report what is wrong the way a test does"
+)]
+
+mod sniper;
+mod sweep;
+mod tale;
+
+use hermes_testkit::{ModelServer, World};
+
+const HERMES: &str = env!("CARGO_BIN_EXE_hermes");
+const KEY: &str = "sk-rehearsal-0123456789abcdef";
+
+/// A home whose only provider is this server.
+fn home_at(server: &ModelServer) -> World {
+    server.expect_key(KEY);
+    World::new().env("HERMES_MANAGED_DIR", "/nonexistent").env("TZ", "UTC").env("REHEARSAL_KEY", KEY).config(&format!(
+        "model:\n  provider: custom:rehearsal\n  default: rehearsal-model\ncustom_providers:\n  - name: rehearsal\n    \
+         base_url: {}\n    key_env: REHEARSAL_KEY\n    api_mode: chat_completions\n",
+        server.base_url()
+    ))
+}
+
+/// Whether everything is wanted, however long it takes (`HERMES_KILL_ALL=1`).
+fn all() -> bool {
+    std::env::var_os("HERMES_KILL_ALL").is_some()
+}
