@@ -76,7 +76,7 @@ impl Hands {
             clock: app.clock.clone(),
             listener,
         };
-        let registry = Arc::new(builtin::registry(app.clock.clone(), &settings));
+        let registry = Arc::new(builtin::registry(app.clock.clone(), &settings, None));
         Self { registry, shop: Workshop::new(settings, ports), warnings }
     }
 

@@ -5,16 +5,19 @@ use crate::files::search::SearchFiles;
 use crate::files::{PatchTool, ReadFile, WriteFile};
 use crate::memory::MemoryTool;
 use crate::process::ProcessTool;
+use crate::recall::SessionSearch;
 use crate::registry::{Registry, Replace};
 use crate::settings::Settings;
 use crate::terminal::TerminalTool;
 use crate::todo::TodoTool;
 use crate::tool::Tool;
 use hermes_core::clock::Clock;
+use hermes_core::store::SessionStore;
 use std::sync::Arc;
 
 /// Everything built in, registered. A tool that cannot be registered is told to the log and does not stop the others.
-pub fn registry(clock: Arc<dyn Clock>, settings: &Settings) -> Registry {
+/// Without a store of conversations there is nothing to search in, and no tool for it.
+pub fn registry(clock: Arc<dyn Clock>, settings: &Settings, store: Option<Arc<dyn SessionStore>>) -> Registry {
     let registry = Registry::new(clock);
     add(&registry, ClarifyTool::new(settings.clarify.patience()));
     add(&registry, MemoryTool::new(settings.memory.clone()));
@@ -22,6 +25,9 @@ pub fn registry(clock: Arc<dyn Clock>, settings: &Settings) -> Registry {
     add(&registry, ProcessTool);
     add(&registry, ReadFile);
     add(&registry, SearchFiles);
+    if let Some(store) = store {
+        add(&registry, SessionSearch::new(store));
+    }
     add(&registry, TerminalTool::new(&settings.terminal));
     add(&registry, TodoTool);
     add(&registry, WriteFile);
@@ -44,7 +50,7 @@ mod tests {
     #[test]
     fn what_a_schema_promises_is_what_its_struct_reads() {
         let around = Surroundings::all_at("/nonexistent");
-        let registry = registry(Arc::new(RealClock::default()), &Settings::plain(around));
+        let registry = registry(Arc::new(RealClock::default()), &Settings::plain(around), None);
         for tool in registry.describe() {
             let name = tool.card.name.as_ref();
             let schema = &tool.card.parameters;

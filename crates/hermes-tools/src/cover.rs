@@ -36,6 +36,14 @@ impl Cover {
         if wanted == Some(false) { Self::Nothing } else { Self::Secrets }
     }
 
+    /// What people and models said to each other. Nobody edits it, so what stands behind the name of a secret is covered too.
+    pub(crate) fn talk(self, text: &str) -> Cow<'_, str> {
+        match self {
+            Self::Secrets => redact::text(text),
+            Self::Nothing => Cow::Borrowed(text),
+        }
+    }
+
     /// Text of a file.
     pub fn file(self, text: &str) -> Cow<'_, str> {
         match self {

@@ -16,6 +16,7 @@ pub mod files;
 pub mod gate;
 pub mod memory;
 pub mod process;
+mod recall;
 pub mod registry;
 pub mod run;
 pub mod settings;

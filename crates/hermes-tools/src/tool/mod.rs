@@ -5,7 +5,7 @@
 //! for the model; only [`ToolError::Abort`] ends the turn.
 
 #[cfg(test)]
-mod fields;
+pub(crate) mod fields;
 
 use crate::desk::Cx;
 use crate::effects::Effects;

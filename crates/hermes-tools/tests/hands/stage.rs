@@ -95,7 +95,7 @@ impl Stage {
             listener: Arc::new(move |event: Event| heard.lock().expect("events").push(event)),
         };
         let desk = Desk::new(Workshop::new(settings, ports), SessionId::new("20260101_000000_stage0"));
-        let registry = Arc::new(hermes_tools::builtin::registry(clock, desk.settings()));
+        let registry = Arc::new(hermes_tools::builtin::registry(clock, desk.settings(), None));
         Self { dir, registry, desk, person, kept, events, stop: Stop::new(), calls: AtomicUsize::new(0) }
     }
 
