@@ -81,7 +81,7 @@ impl Bench {
         };
         let guard = runtime.enter();
         let desk = Desk::new(Workshop::new(Settings::plain(around), ports), SessionId::new("bench"));
-        let registry = Arc::new(builtin::registry(clock, desk.settings()));
+        let registry = Arc::new(builtin::registry(clock, desk.settings(), None));
         let names = registry.describe().iter().map(|tool| tool.card.name.to_string()).collect();
         drop(guard);
         Self { folder, runtime, hands: Hands::new(registry, names), desk }

@@ -8,6 +8,7 @@ use crate::settings::Home;
 use futures_util::future::BoxFuture;
 use hermes_core::ports::Listener;
 use hermes_core::stop::Stop;
+use hermes_core::store::SessionStore;
 use hermes_model::auxiliary::Auxiliary;
 use hermes_model::provider::table::PROVIDERS;
 use hermes_model::resolve::Ask;
@@ -53,17 +54,30 @@ pub struct Hands {
 
 impl Hands {
     /// For a conversation that is shown on a screen: questions have it for themselves.
-    pub fn at(app: &App, screen: &Arc<Screen>, yolo: Yolo, stop: &Stop) -> Self {
+    pub fn at(
+        app: &App,
+        screen: &Arc<Screen>,
+        past: Option<Arc<dyn SessionStore>>,
+        yolo: Yolo,
+        stop: &Stop,
+    ) -> Self {
         let face = Arc::new(OnScreen { screen: screen.clone(), person: approval::face() });
-        Self::with(app, face, screen.clone(), yolo, stop)
+        Self::with(app, face, screen.clone(), past, yolo, stop)
     }
 
     /// `stop` also ends a question to the model that may be consulted about commands.
     pub fn new(app: &App, listener: Arc<dyn Listener>, yolo: Yolo, stop: &Stop) -> Self {
-        Self::with(app, approval::face(), listener, yolo, stop)
+        Self::with(app, approval::face(), listener, None, yolo, stop)
     }
 
-    fn with(app: &App, face: Arc<dyn Face>, listener: Arc<dyn Listener>, yolo: Yolo, stop: &Stop) -> Self {
+    fn with(
+        app: &App,
+        face: Arc<dyn Face>,
+        listener: Arc<dyn Listener>,
+        past: Option<Arc<dyn SessionStore>>,
+        yolo: Yolo,
+        stop: &Stop,
+    ) -> Self {
         let (mut settings, warnings) = Settings::read(&effective(app), surroundings(app));
         // The flag only adds: `HERMES_YOLO_MODE` has been read already.
         if yolo == Yolo::On {
@@ -76,7 +90,7 @@ impl Hands {
             clock: app.clock.clone(),
             listener,
         };
-        let registry = Arc::new(builtin::registry(app.clock.clone(), &settings, None));
+        let registry = Arc::new(builtin::registry(app.clock.clone(), &settings, past));
         Self { registry, shop: Workshop::new(settings, ports), warnings }
     }
 

@@ -93,7 +93,8 @@ impl Stage {
         let listener: Arc<dyn Listener> = Arc::new(move |event| heard.lock().unwrap().push(event));
         let store = SqliteStore::open(&root.join("home/.hermes/state.db"), clock.clone()).await.unwrap();
         let shop = workshop(&root, &plan.tools, &clock, &listener);
-        let registry = Arc::new(hermes_tools::builtin::registry(clock.clone(), &shop.settings));
+        let past: Arc<dyn SessionStore> = Arc::new(store.clone());
+        let registry = Arc::new(hermes_tools::builtin::registry(clock.clone(), &shop.settings, Some(past)));
         let board = Arc::new(board(&root, &plan.models, &clock).await);
         let kit = Kit {
             switchboard: board.clone(),

@@ -14,6 +14,7 @@ use crate::output::{Aside, Screen, Show};
 use hermes_agent::Agent;
 use hermes_core::ports::Listener;
 use hermes_core::stop::Stop;
+use hermes_core::store::SessionStore;
 use hermes_core::turn::{Asked, End, Outcome};
 use hermes_model::board::Board;
 use hermes_model::catalog;
@@ -121,7 +122,8 @@ async fn turn(
     begin(screen, &app, &runtime);
     let board = Arc::new(app.board(wanted));
     let yolo = if question.asking.how.yolo { Yolo::On } else { Yolo::Off };
-    let hands = Hands::at(&app, screen, yolo, stop);
+    let past = store.as_ref().ok().map(|store| Arc::new(store.clone()) as Arc<dyn SessionStore>);
+    let hands = Hands::at(&app, screen, past, yolo, stop);
     hands.warnings.iter().for_each(|warning| screen.remark(warning));
     let parts = Parts {
         app: &app,

@@ -3,8 +3,10 @@
 //! The word of the frame cannot be written inside of it: every form of it that reads the same, in any case and with
 //! invisible characters between its letters, loses its underscores.
 
-use hermes_types::{Content, Part};
+use hermes_core::prompt::steer::defang;
+use hermes_types::Content;
 use serde_json::Value;
+use std::borrow::Cow;
 
 const WORD: &str = "untrusted_tool_result";
 const BROKEN: &str = "untrusted-tool-result";
@@ -14,17 +16,30 @@ const SHORTEST: usize = 32;
 
 /// The content of a result in its frame; each text of a list in its own.
 pub(super) fn framed(source: &str, content: Content) -> Content {
-    match content {
-        Content::Text(text) => Content::Text(framed_text(source, &text)),
-        Content::Parts(parts) => Content::Parts(parts.into_iter().map(|part| framed_part(source, part)).collect()),
-    }
+    reworded(content, |text| Cow::Owned(framed_text(source, text)))
 }
 
-fn framed_part(source: &str, mut part: Part) -> Part {
-    if let Some(text) = part.text().map(|text| framed_text(source, text)) {
-        part.0.insert("text".to_owned(), Value::String(text));
+/// The content of a result that cannot pretend to be a message of the person.
+pub(super) fn unmarked(content: Content) -> Content {
+    reworded(content, defang)
+}
+
+fn reworded(content: Content, reword: impl Fn(&str) -> Cow<'_, str>) -> Content {
+    let changed = |text: &str| match reword(text) {
+        Cow::Borrowed(_) => None,
+        Cow::Owned(other) => Some(other),
+    };
+    match content {
+        Content::Text(text) => Content::Text(changed(&text).unwrap_or(text)),
+        Content::Parts(mut parts) => {
+            for part in &mut parts {
+                if let Some(text) = part.text().and_then(&changed) {
+                    part.0.insert("text".to_owned(), Value::String(text));
+                }
+            }
+            Content::Parts(parts)
+        }
     }
-    part
 }
 
 fn framed_text(source: &str, text: &str) -> String {

@@ -190,9 +190,10 @@ impl Hands {
         let note = desk.guardrail.after(seen, failed, &finished.content.text(), &desk.settings().run.guardrails);
         let sizes = desk.room.sizes();
         finished.content = desk.shop.spill.capped(&finished.call, card.result_cap, finished.content, sizes).await;
-        if card.source == Source::Strangers {
-            finished.content = frame::framed(&card.name, finished.content);
-        }
+        finished.content = match card.source {
+            Source::Strangers => frame::framed(&card.name, frame::unmarked(finished.content)),
+            Source::Machine => frame::unmarked(finished.content),
+        };
         let hints = match arguments.filter(|_| !failed) {
             Some(arguments) => desk.hints.for_call(arguments, desk.ground(), desk.shop.objection()).await,
             None => None,
