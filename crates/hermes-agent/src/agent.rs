@@ -12,7 +12,7 @@ use hermes_core::turn::budget::{ITERATIONS, Limits, Purse, Spent};
 use hermes_core::turn::{Asked, Inbox, Outcome, Ports, TurnHook, run_turn};
 use hermes_tools::desk::{Desk, Reach, Workshop};
 use hermes_tools::registry::Registry;
-use hermes_types::{EndReason, Message, Moment, NewSession, Reasoning, RowState, SessionId, StoredMessage};
+use hermes_types::{EndReason, Message, NewSession, Reasoning, RowState, SessionId, StoredMessage};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -113,18 +113,15 @@ impl Agent {
         let store = kit.store.clone().ok_or(StoreError::Closed)?;
         let kept = store.session(&session.id).await?.ok_or_else(|| StoreError::NoSession(session.id.to_string()))?;
         let rows = store.messages(&session.id).await?;
-        let is_live = |row: &&StoredMessage| row.state == RowState::Live && row.foreign_role.is_none();
-        let replied = rows.iter().filter(is_live).rfind(|row| matches!(row.message, Message::Assistant(_)));
-        let replied_at: Option<Moment> = replied.map(|row| row.at);
-        let history: Vec<Message> = rows.iter().filter(is_live).cloned().map(StoredMessage::into_replay).collect();
+        let is_live = |row: &StoredMessage| row.state == RowState::Live && row.foreign_role.is_none();
+        let history: Vec<Message> = rows.into_iter().filter(is_live).map(StoredMessage::into_replay).collect();
         let desk = Desk::reached(kit.shop.clone(), session.id.clone(), reach);
         restore_plan(&desk, &history);
         let prompt = kept.system_prompt.filter(|prompt| !prompt.trim().is_empty()).or(session.system_prompt);
         let talk = Conversation::new(session.id.clone())
             .with_prompt(&prompt.unwrap_or_default(), ephemeral.as_deref())
             .with_prefill(prefill)
-            .with_history(history)
-            .replied_last(replied_at);
+            .with_history(history);
         store.reopen(&session.id).await?;
         Ok(Self::of(kit, talk, tools, desk, None))
     }

@@ -180,12 +180,19 @@ impl Book {
         store.revise(&self.session, row, NewMessage { sent: Some(sent), ..clean.into() }).await
     }
 
-    /// Calls that began to change something and never told what became of it, of those begun after `since`.
-    pub(crate) async fn unknown(&self, since: Option<Moment>) -> Result<Vec<EffectRecord>, StoreError> {
+    /// Of the calls that have no result, those that began to change something. What else is found begun has its result:
+    /// the end came between the two, and the books are closed now, so that a provider which gives the same id once more
+    /// is not told of an old call.
+    pub(crate) async fn left_begun(&self, left: &[ToolCall]) -> Result<Vec<CallId>, StoreError> {
         let Some(store) = self.store() else { return Ok(Vec::new()) };
-        let open = store.open_effects(&self.session).await?;
-        // A call id that a provider gives twice may have been left open long ago.
-        Ok(open.into_iter().filter(|effect| since.is_none_or(|since| effect.started_at >= since)).collect())
+        let mut begun = Vec::new();
+        for effect in store.open_effects(&self.session).await? {
+            match left.iter().any(|call| call.id == effect.call) {
+                true => begun.push(effect.call),
+                false => store.end_effect(&self.session, &effect.call, EffectState::Done, self.now()).await?,
+            }
+        }
+        Ok(begun)
     }
 
     /// The model was told that nobody knows what became of this.

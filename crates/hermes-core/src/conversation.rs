@@ -6,7 +6,7 @@
 
 use crate::ask::Line;
 use crate::repair::{mended, mended_tail};
-use hermes_types::{Content, Message, Moment, Plain, Reasoning, Request, SessionId, ToolChoice, ToolDefinition};
+use hermes_types::{Content, Message, Plain, Reasoning, Request, SessionId, ToolChoice, ToolDefinition};
 use std::sync::Arc;
 
 pub struct Conversation {
@@ -18,8 +18,6 @@ pub struct Conversation {
     history: Vec<Arc<Message>>,
     /// As many messages of the history were sent to a model: they must not change any more.
     sent: usize,
-    /// When the last reply of a resumed conversation was kept.
-    replied_at: Option<Moment>,
     /// Whom it talks to.
     pub line: Line,
     pub reasoning: Option<Reasoning>,
@@ -35,7 +33,6 @@ impl Conversation {
             tools: Arc::default(),
             history: Vec::new(),
             sent: 0,
-            replied_at: None,
             line: Line::default(),
             reasoning: None,
             max_output_tokens: None,
@@ -63,17 +60,6 @@ impl Conversation {
         self.history = mended(history).into_iter().map(Arc::new).collect();
         self.sent = self.history.len();
         self
-    }
-
-    /// When the last reply was kept: what began before it does not belong to it.
-    #[must_use]
-    pub fn replied_last(mut self, at: Option<Moment>) -> Self {
-        self.replied_at = at;
-        self
-    }
-
-    pub(crate) fn replied_at(&self) -> Option<Moment> {
-        self.replied_at
     }
 
     /// Whether a model has seen the newest message.

@@ -15,6 +15,7 @@
 
 mod checks;
 mod clock;
+mod database;
 mod golden;
 mod http;
 mod keys;
@@ -32,6 +33,7 @@ mod server;
 mod world;
 
 pub use clock::FakeClock;
+pub use database::integrity;
 pub use golden::golden;
 pub use http::Received;
 pub use oauth::{OAuthServer, OAuthStep, Vendor};

@@ -11,9 +11,11 @@
     reason = "the helpers of a test report what is wrong the way a test does"
 )]
 
+mod judge;
 mod sniper;
 mod sweep;
 mod tale;
+mod tally;
 
 use hermes_testkit::{ModelServer, World};
 

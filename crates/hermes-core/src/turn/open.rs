@@ -3,10 +3,12 @@
 use super::outcome::End;
 use super::sanitise;
 use super::state::{Turn, lost};
+use super::steps::told_apart;
 use super::words;
 use crate::repair::open_calls;
 use crate::stop::Stop;
-use hermes_types::{Content, Disposition, Finished, Message, NewMessage, Plain, ToolCall, ToolStatus};
+use hermes_types::{CallId, Content, Disposition, Finished, Message, NewMessage, Plain, ToolCall, ToolStatus};
+use std::sync::Arc;
 
 /// What a turn is asked to do.
 #[derive(Debug, Clone, PartialEq)]
@@ -46,6 +48,8 @@ enum Fate {
     Run,
     /// It had not begun, and the person asks for something else.
     Dropped,
+    /// The same call stands before it in the same reply.
+    Repeated,
 }
 
 impl Turn<'_> {
@@ -97,13 +101,15 @@ impl Turn<'_> {
 
     /// Gives every call that was left open its result.
     async fn settle(&mut self, left: Vec<ToolCall>, otherwise: Fate, stop: &Stop) -> Result<(), End> {
-        if left.is_empty() {
+        if self.talk.history().is_empty() {
             return Ok(());
         }
-        let begun = self.ports.book.unknown(self.talk.replied_at()).await.map_err(lost)?;
-        let fate = |call: &ToolCall| match begun.iter().any(|effect| effect.call == call.id) {
-            true => Fate::Unknown,
-            false => otherwise,
+        let begun = self.ports.book.left_begun(&left).await.map_err(lost)?;
+        let repeated = repeated_calls(self.talk.history());
+        let fate = |call: &ToolCall| match () {
+            () if begun.contains(&call.id) => Fate::Unknown,
+            () if repeated.contains(&call.id) => Fate::Repeated,
+            () => otherwise,
         };
         let mut results = Vec::new();
         let mut to_run = Vec::new();
@@ -115,6 +121,7 @@ impl Turn<'_> {
                 }
                 Fate::Unknown => (words::outcome_unknown(&call), ToolStatus::Failed, Disposition::Unknown),
                 Fate::Dropped => (words::never_begun(&call), ToolStatus::Cancelled, Disposition::None),
+                Fate::Repeated => (words::said_twice(), ToolStatus::Blocked, Disposition::None),
             };
             let finished = Finished { disposition, ..Finished::refused(&call, status, text) };
             self.ports.book.ended(&finished).await.map_err(lost)?;
@@ -131,8 +138,18 @@ impl Turn<'_> {
     }
 }
 
+/// The calls of the last reply that stand in it before already. They never run, whoever goes on with the reply.
+fn repeated_calls(history: &[Arc<Message>]) -> Vec<CallId> {
+    let said = history.iter().rev().find_map(|message| match &**message {
+        Message::Assistant(said) => Some(said),
+        _ => None,
+    });
+    let calls = said.map(|said| said.tool_calls.as_slice()).unwrap_or_default();
+    told_apart(calls).1.into_iter().map(|call| call.id.clone()).collect()
+}
+
 /// Where the question of the last turn stands.
-fn question_at(history: &[std::sync::Arc<Message>]) -> Option<usize> {
+fn question_at(history: &[Arc<Message>]) -> Option<usize> {
     let is_question = |message: &Message| matches!(message, Message::User(_)) && !words::is_synthetic(message);
     history.iter().rposition(|message| is_question(message))
 }

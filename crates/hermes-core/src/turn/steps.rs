@@ -233,7 +233,7 @@ impl Turn<'_> {
 }
 
 /// The calls, and those among them that stand there twice.
-fn told_apart(calls: &[ToolCall]) -> (Vec<ToolCall>, Vec<&ToolCall>) {
+pub(super) fn told_apart(calls: &[ToolCall]) -> (Vec<ToolCall>, Vec<&ToolCall>) {
     let mut seen = HashSet::new();
     let mut distinct = Vec::with_capacity(calls.len());
     let mut repeated = Vec::new();
