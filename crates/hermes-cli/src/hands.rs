@@ -22,7 +22,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 /// The parts of `config.yaml` that steer tools.
-const SECTIONS: [&str; 14] = [
+const SECTIONS: [&str; 15] = [
     "agent",
     "approvals",
     "checkpoints",
@@ -33,6 +33,7 @@ const SECTIONS: [&str; 14] = [
     "platform_toolsets",
     "privacy",
     "security",
+    "skills",
     "terminal",
     "tool_loop_guardrails",
     "tool_output",
