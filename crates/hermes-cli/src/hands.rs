@@ -25,7 +25,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 /// The parts of `config.yaml` that steer tools and the prompt.
-const SECTIONS: [&str; 16] = [
+const SECTIONS: [&str; 17] = [
     "agent",
     "approvals",
     "checkpoints",
@@ -38,6 +38,7 @@ const SECTIONS: [&str; 16] = [
     "platform_toolsets",
     "privacy",
     "security",
+    "skills",
     "terminal",
     "tool_loop_guardrails",
     "tool_output",

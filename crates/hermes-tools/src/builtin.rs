@@ -8,6 +8,7 @@ use crate::process::ProcessTool;
 use crate::recall::SessionSearch;
 use crate::registry::{Registry, Replace};
 use crate::settings::Settings;
+use crate::skills::{SkillView, SkillsList};
 use crate::terminal::TerminalTool;
 use crate::todo::TodoTool;
 use crate::tool::Tool;
@@ -28,6 +29,8 @@ pub fn registry(clock: Arc<dyn Clock>, settings: &Settings, store: Option<Arc<dy
     if let Some(store) = store {
         add(&registry, SessionSearch::new(store));
     }
+    add(&registry, SkillView);
+    add(&registry, SkillsList);
     add(&registry, TerminalTool::new(&settings.terminal));
     add(&registry, TodoTool);
     add(&registry, WriteFile);

@@ -20,6 +20,7 @@ mod recall;
 pub mod registry;
 pub mod run;
 pub mod settings;
+pub mod skills;
 pub mod terminal;
 pub mod threat;
 pub mod todo;

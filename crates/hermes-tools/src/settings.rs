@@ -7,6 +7,7 @@ use crate::files::FileSettings;
 use crate::gate::ApprovalSettings;
 use crate::memory::MemorySettings;
 use crate::run::RunSettings;
+use crate::skills::SkillSettings;
 use crate::terminal::TerminalSettings;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -57,6 +58,7 @@ pub struct Settings {
     pub checkpoints: CheckpointSettings,
     pub clarify: ClarifySettings,
     pub run: RunSettings,
+    pub skills: SkillSettings,
     pub cover: Cover,
 }
 
@@ -75,6 +77,7 @@ impl Settings {
             checkpoints: section(config, "checkpoints", &mut odd),
             clarify: section(config, "agent", &mut odd),
             run: RunSettings::read(config, &mut odd),
+            skills: section(config, "skills", &mut odd),
             cover,
         };
         (settings, odd)

@@ -25,6 +25,7 @@ mod registry;
 mod results;
 mod sandbox;
 mod search;
+mod skills;
 #[allow(dead_code, reason = "the stage offers more than every story uses")]
 mod stage;
 mod surroundings;

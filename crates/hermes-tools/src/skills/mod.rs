@@ -1,0 +1,41 @@
+//! Skills: knowledge about recurring work, kept as folders with a `SKILL.md` in them. This is the reading side.
+//!
+//! A skill is disclosed in three steps, so that many of them cost little: [`index`] gives a line of each to the system
+//! prompt, `skill_view` the text of one, and again one of the files it links. The folders are walked anew each time
+//! (`catalogue.rs`): that takes less than a blink, and what the person changed counts at once. Nothing here writes, and
+//! nothing that a skill says is run. What a skill may be read by whom is decided in `audience.rs`; a file is only read from
+//! inside of the folder of its skill.
+
+mod audience;
+mod catalogue;
+mod frontmatter;
+mod index;
+mod linked;
+mod list;
+mod lookup;
+mod settings;
+mod vet;
+mod view;
+mod words;
+
+pub use audience::Audience;
+pub use index::index;
+pub(crate) use list::SkillsList;
+pub use settings::SkillSettings;
+pub(crate) use view::SkillView;
+
+use crate::effects::{Access, Effects, Reach, Scope};
+use crate::settings::Settings;
+use crate::tool::{Output, ToolError};
+
+/// What every call reads: all folders with skills.
+fn reading(settings: &Settings) -> Effects {
+    let scope = |path| Scope { path, access: Access::Read, reach: Reach::Tree };
+    Effects { scopes: settings::roots(settings).into_iter().map(scope).collect(), ..Effects::none() }
+}
+
+/// Work that waits for a disk.
+async fn blocking(work: impl FnOnce() -> Result<Output, ToolError> + Send + 'static) -> Result<Output, ToolError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|error| Err(ToolError::told(format!("the skills could not be read: {error}"))))
+}
