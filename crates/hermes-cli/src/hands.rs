@@ -22,12 +22,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 /// The parts of `config.yaml` that steer tools.
-const SECTIONS: [&str; 14] = [
+const SECTIONS: [&str; 15] = [
     "agent",
     "approvals",
     "checkpoints",
     "code_execution",
     "command_allowlist",
+    "delegation",
     "file_read_max_chars",
     "memory",
     "platform_toolsets",
