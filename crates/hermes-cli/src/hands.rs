@@ -25,13 +25,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 /// The parts of `config.yaml` that steer tools and the prompt.
-const SECTIONS: [&str; 17] = [
+const SECTIONS: [&str; 18] = [
     "agent",
     "approvals",
     "checkpoints",
     "code_execution",
     "command_allowlist",
     "context_file_max_chars",
+    "delegation",
     "file_read_max_chars",
     "memory",
     "platform_hints",

@@ -1,6 +1,7 @@
 //! The tools that come with the program. A new one is a file of its own and a line here.
 
 use crate::clarify::ClarifyTool;
+use crate::delegate::DelegateTool;
 use crate::files::search::SearchFiles;
 use crate::files::{PatchTool, ReadFile, WriteFile};
 use crate::memory::MemoryTool;
@@ -21,6 +22,7 @@ use std::sync::Arc;
 pub fn registry(clock: Arc<dyn Clock>, settings: &Settings, store: Option<Arc<dyn SessionStore>>) -> Registry {
     let registry = Registry::new(clock);
     add(&registry, ClarifyTool::new(settings.clarify.patience()));
+    add(&registry, DelegateTool::new(settings.delegation.clone()));
     add(&registry, MemoryTool::new(settings.memory.clone()));
     add(&registry, PatchTool);
     add(&registry, ProcessTool);

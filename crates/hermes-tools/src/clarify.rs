@@ -115,8 +115,8 @@ impl Tool for ClarifyTool {
     async fn call(&self, args: Args, _permit: Permit, cx: &Cx) -> Result<Output, ToolError> {
         let question = shown(&args.question, MOST_QUESTION_CHARS);
         let choices = offered(args.choices.as_deref().unwrap_or_default());
-        let shop = &cx.desk.shop;
-        if shop.face.channel() == Channel::Nobody {
+        let (shop, face) = (&cx.desk.shop, cx.desk.face());
+        if face.channel() == Channel::Nobody {
             return silence(question, choices, Silence::NobodyThere);
         }
         let asked = Clarification { question: question.clone(), choices: choices.clone() };
@@ -132,7 +132,7 @@ impl Tool for ClarifyTool {
                 let error = "the person interrupted instead of answering";
                 return Err(ToolError::Tell(json!({"error": error, "status": "cancelled"})));
             }
-            reply = shop.face.clarify(asked) => reply,
+            reply = face.clarify(asked) => reply,
             () = too_late => Reply::Silence,
         };
         match reply {

@@ -2,11 +2,12 @@
 //! conversation (or one sub-agent) and holds what it remembers between calls; [`Cx`] is what one call gets.
 
 use crate::checkpoint::{Checkpoints, looks_destructive};
+use crate::delegate::Crew;
 use crate::effects::{Access, Effects};
-use crate::face::{Adviser, Face};
+use crate::face::{Adviser, Face, Nobody};
 use crate::files::search::Searches;
 use crate::files::{History, Traffic};
-use crate::gate::{Gate, LastingConsent};
+use crate::gate::{Channel, Gate, LastingConsent};
 use crate::memory::MemoryStore;
 use crate::process::Processes;
 use crate::run::{Ground, Guardrail, Hints, Room, Spill};
@@ -21,7 +22,7 @@ use hermes_core::ports::Listener;
 use hermes_core::stop::Stop;
 use hermes_types::{CallId, SessionId};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// The only tool whose calls do not make it sensible to read a file again.
 pub(crate) const READ_FILE: &str = "read_file";
@@ -69,6 +70,11 @@ pub struct Desk {
     pub searches: Searches,
     /// Whether news of processes can reach the conversation later.
     pub news: Reach,
+    /// Hears what calls of this conversation do.
+    pub listener: Arc<dyn Listener>,
+    /// Whether the person hears questions of this conversation.
+    attendance: Channel,
+    crew: OnceLock<Arc<dyn Crew>>,
     cwd: Mutex<PathBuf>,
 }
 
@@ -131,9 +137,26 @@ impl Desk {
     }
 
     pub fn reached(shop: Arc<Workshop>, session: SessionId, news: Reach) -> Arc<Self> {
-        let cwd = Mutex::new(shop.settings.terminal.start(&shop.settings.around));
+        let (cwd, listener) = (shop.settings.terminal.start(&shop.settings.around), shop.listener.clone());
+        Arc::new(Self::at(shop, session, news, listener, Channel::Person, cwd))
+    }
+
+    /// The place of a sub-agent: it starts where this conversation is now and has everything else for itself. Nobody
+    /// answers its questions, and it is over with its report.
+    pub fn of_child(&self, session: SessionId, listener: Arc<dyn Listener>) -> Arc<Self> {
+        Arc::new(Self::at(self.shop.clone(), session, Reach::OneShot, listener, Channel::Nobody, self.cwd()))
+    }
+
+    fn at(
+        shop: Arc<Workshop>,
+        session: SessionId,
+        news: Reach,
+        listener: Arc<dyn Listener>,
+        attendance: Channel,
+        cwd: PathBuf,
+    ) -> Self {
         let terminal = Terminal::new(&shop.settings).with(session_variables(&session));
-        Arc::new(Self {
+        Self {
             session,
             shop,
             terminal,
@@ -144,8 +167,30 @@ impl Desk {
             room: Room::default(),
             searches: Searches::default(),
             news,
-            cwd,
-        })
+            listener,
+            attendance,
+            crew: OnceLock::new(),
+            cwd: Mutex::new(cwd),
+        }
+    }
+
+    /// Whom this conversation can ask.
+    pub fn face(&self) -> &dyn Face {
+        match self.attendance {
+            Channel::Person => &*self.shop.face,
+            Channel::Nobody => &Nobody,
+        }
+    }
+
+    /// From now on work can be handed to these. The first crew stays.
+    pub fn give_crew(&self, crew: Arc<dyn Crew>) {
+        // A desk is given its crew by the one agent that sits at it; a second one is no news to anybody.
+        let _ = self.crew.set(crew);
+    }
+
+    /// Who takes work off this conversation, if anybody does.
+    pub fn crew(&self) -> Option<&Arc<dyn Crew>> {
+        self.crew.get()
     }
 
     /// The directory that relative paths start from.

@@ -9,6 +9,7 @@ pub mod builtin;
 pub mod checkpoint;
 pub mod clarify;
 pub mod cover;
+pub mod delegate;
 pub mod desk;
 pub mod effects;
 pub mod face;

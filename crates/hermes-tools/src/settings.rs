@@ -3,6 +3,7 @@
 use crate::checkpoint::CheckpointSettings;
 use crate::clarify::ClarifySettings;
 use crate::cover::Cover;
+use crate::delegate::DelegationSettings;
 use crate::files::FileSettings;
 use crate::gate::ApprovalSettings;
 use crate::memory::MemorySettings;
@@ -57,6 +58,7 @@ pub struct Settings {
     pub memory: MemorySettings,
     pub checkpoints: CheckpointSettings,
     pub clarify: ClarifySettings,
+    pub delegation: DelegationSettings,
     pub run: RunSettings,
     pub skills: SkillSettings,
     pub cover: Cover,
@@ -76,6 +78,7 @@ impl Settings {
             memory: section(config, "memory", &mut odd),
             checkpoints: section(config, "checkpoints", &mut odd),
             clarify: section(config, "agent", &mut odd),
+            delegation: section(config, "delegation", &mut odd),
             run: RunSettings::read(config, &mut odd),
             skills: section(config, "skills", &mut odd),
             cover,

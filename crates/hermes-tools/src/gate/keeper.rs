@@ -5,7 +5,7 @@
 //! A question that was answered while it waited is not put again. Whatever ends a question without a yes is a no.
 
 use super::consent::Consents;
-use super::decide::{Answer, Decision, Opinion, Permanence, Policy, Remember, Settled, Yolo, decide, hear, settle};
+use super::decide::{Answer, Channel, Decision, Opinion, Permanence, Policy, Remember, Settled, Yolo, decide, hear, settle};
 use super::judge::{Finding, Judgement, judge_after};
 use super::matter::{self, Matter, Wanted};
 use super::on_disk;
@@ -46,6 +46,8 @@ pub struct Gate {
 pub struct Wish<'a> {
     pub tool: &'a str,
     pub session: &'a SessionId,
+    /// Whether questions of that conversation reach the person, if there is one.
+    pub channel: Channel,
     pub effects: Effects,
     /// Canonical JSON, for rules about tools that run no command and touch no file.
     pub arguments: &'a str,
@@ -168,6 +170,10 @@ impl Gate {
             Mode::Smart if self.adviser.is_none() => Mode::Manual,
             mode => mode,
         };
+        let channel = match wish.channel {
+            Channel::Person => self.face.channel(),
+            Channel::Nobody => Channel::Nobody,
+        };
         let mut consents = self.consents();
         let conversation = consents.of(wish.session).clone();
         let yolo = if self.settings.yolo == Yolo::On { Yolo::On } else { conversation.yolo };
@@ -175,7 +181,7 @@ impl Gate {
             tool: wish.tool,
             mode,
             yolo,
-            channel: self.face.channel(),
+            channel,
             sudo_password: self.settings.sudo_password,
             rules: &self.settings.rules,
             allowlist: &consents.always,

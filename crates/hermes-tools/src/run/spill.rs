@@ -74,6 +74,13 @@ impl Spill {
         shortened
     }
 
+    /// Writes a text away under a name and gives the file, for tools that shorten a part of their result themselves.
+    pub(crate) async fn keep(&self, name: &str, text: String) -> io::Result<PathBuf> {
+        let (temp, name) = (self.temp.clone(), file_name(name));
+        let written = tokio::task::spawn_blocking(move || folder(&temp).and_then(|folder| save(&folder, &name, &text)));
+        written.await.unwrap_or_else(|panicked| Err(io::Error::other(panicked)))
+    }
+
     /// Writes the text away and gives what stands for it.
     async fn block(&self, call: &CallId, text: String) -> String {
         let (temp, name) = (self.temp.clone(), file_name(call.as_str()));

@@ -122,7 +122,8 @@ impl Hands {
         let effects = std::mem::take(&mut candidate.prepared.effects);
         let tool: &str = &candidate.entry.card.name;
         let wanted = candidate.wanted.take();
-        let wish = Wish { tool, session: &desk.session, effects, arguments: &canonical, wanted };
+        let channel = desk.face().channel();
+        let wish = Wish { tool, session: &desk.session, channel, effects, arguments: &canonical, wanted };
         let permit = match AssertUnwindSafe(desk.shop.gate.admit(wish, stop)).catch_unwind().await {
             Ok(Ok(permit)) => permit,
             Ok(Err(refused)) => return Err(blocked(candidate.entry.tool.refused(&refused))),
@@ -152,7 +153,7 @@ impl Hands {
         let _seat = seats.acquire().await;
         let began = clock.elapsed();
         let about = about(shown.as_ref());
-        desk.shop.listener.hear(Event::ToolStarted {
+        desk.listener.hear(Event::ToolStarted {
             call_id: call.id.clone(),
             name: call.function.name.clone(),
             about,
@@ -164,7 +165,7 @@ impl Hands {
         let name = call.function.name.clone();
         let took = clock.elapsed().saturating_sub(began);
         let duration_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
-        desk.shop.listener.hear(Event::ToolFinished {
+        desk.listener.hear(Event::ToolFinished {
             call_id: call.id.clone(),
             name: name.clone(),
             status,

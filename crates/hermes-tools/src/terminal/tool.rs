@@ -337,7 +337,7 @@ fn face(args: &TerminalArgs, command: &str, sudo: &Prepared) -> (Face, Option<&'
 
 /// The command as sudo needs it. The person may be asked for a password.
 async fn prepared(command: &str, cx: &Cx) -> Prepared {
-    let asking = Asking { face: &*cx.desk.shop.face, clock: &*cx.desk.shop.clock, stop: &cx.stop };
+    let asking = Asking { face: cx.desk.face(), clock: &*cx.desk.shop.clock, stop: &cx.stop };
     cx.desk.terminal.sudo().prepare(command, asking).await
 }
 

@@ -76,7 +76,8 @@ impl World {
 
     async fn permit(&self, command: &str, cwd: &Path) -> Permit {
         let effects = Effects::command(command, cwd, Company::Alone);
-        let wish = Wish { tool: "terminal", session: &self.stage.desk.session, effects, arguments: "", wanted: None };
+        let (session, channel) = (&self.stage.desk.session, self.stage.desk.face().channel());
+        let wish = Wish { tool: "terminal", session, channel, effects, arguments: "", wanted: None };
         self.stage.desk.shop.gate.admit(wish, &Stop::new()).await.expect("a permit")
     }
 

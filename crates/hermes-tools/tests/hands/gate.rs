@@ -372,7 +372,8 @@ async fn wish(gate: &Gate, session: &str, command: &str, stop: &Stop) -> Result<
     let effects = Effects::command(command, "/home/ada/work", Company::Alone);
     let session = SessionId::new(session);
     let wanted: Option<Wanted> = None;
-    let wish = Wish { tool: "terminal", session: &session, effects, arguments: "{}", wanted };
+    let channel = Channel::Person;
+    let wish = Wish { tool: "terminal", session: &session, channel, effects, arguments: "{}", wanted };
     gate.admit(wish, stop).await.map(|permit| permit.approval().clone())
 }
 

@@ -22,7 +22,8 @@ async fn start(stage: &Stage, command: &str, face: Face, tell: Tell) -> Started 
 async fn start_in(stage: &Stage, processes: &Processes, command: &str, face: Face, tell: Tell) -> Started {
     let desk = &stage.desk;
     let effects = Effects::command(command, desk.cwd(), Company::Alone);
-    let wish = Wish { tool: "terminal", session: &desk.session, effects, arguments: "{}", wanted: None };
+    let (session, channel) = (&desk.session, desk.face().channel());
+    let wish = Wish { tool: "terminal", session, channel, effects, arguments: "{}", wanted: None };
     let permit = desk.shop.gate.admit(wish, &Stop::new()).await.expect("a harmless command");
     let shell = desk.terminal.shell().await.expect("a shell");
     let (session, cwd) = (desk.session.clone(), desk.cwd());
@@ -309,7 +310,8 @@ async fn there_are_never_more_than_sixty_four() {
     assert_eq!(act(&stage, "poll", &first).await["status"], "not_found", "what has ended makes room");
     let desk = &stage.desk;
     let effects = Effects::command("true", desk.cwd(), Company::Alone);
-    let wish = Wish { tool: "terminal", session: &desk.session, effects, arguments: "{}", wanted: None };
+    let (session, channel) = (&desk.session, desk.face().channel());
+    let wish = Wish { tool: "terminal", session, channel, effects, arguments: "{}", wanted: None };
     let permit = desk.shop.gate.admit(wish, &Stop::new()).await.expect("harmless");
     let (session, cwd) = (desk.session.clone(), desk.cwd());
     let shell = desk.terminal.shell().await.expect("a shell");
