@@ -19,6 +19,7 @@ use document::{Document, Found};
 use hermes_core::prompt::{ContextFile, Ingredients, Prompt};
 use hermes_tools::cover::Cover;
 use hermes_tools::desk::Workshop;
+use hermes_tools::skills::{self, Audience};
 use hermes_tools::threat::Scanner;
 use hermes_types::SessionId;
 use jiff::civil::Date;
@@ -89,8 +90,9 @@ pub struct Beginning {
     pub names_session: bool,
     pub cwd: PathBuf,
     pub platform: String,
-    /// The tools that are offered.
+    /// The tools that are offered, and the sets they are from.
     pub tools: BTreeSet<String>,
+    pub toolsets: BTreeSet<String>,
     /// Nobody, where no model is configured yet.
     pub answerer: Option<Answerer>,
     /// The active profile; none when it is the default one.
@@ -101,8 +103,6 @@ pub struct Beginning {
     pub system_message: Option<String>,
     /// What a memory service adds.
     pub external_memory: Option<String>,
-    /// The index of skills.
-    pub skills: Option<String>,
     pub sources: Sources,
 }
 
@@ -118,6 +118,7 @@ pub async fn prompt(shop: &Arc<Workshop>, settings: &PromptSettings, beginning: 
         sources: beginning.sources,
     };
     let gathered = gather(&place, shop, &beginning.session).await;
+    let skills = skills(shop, &beginning).await;
     let machine = settings.describes_machine.then(|| machine::of(&shop.settings, &beginning.cwd));
     let (model, provider) = beginning.answerer.map(|answerer| (answerer.model, answerer.provider)).unzip();
     let ingredients = Ingredients {
@@ -130,7 +131,7 @@ pub async fn prompt(shop: &Arc<Workshop>, settings: &PromptSettings, beginning: 
         memory: gathered.memory,
         user: gathered.user,
         external_memory: beginning.external_memory,
-        skills: beginning.skills,
+        skills,
         project: gathered.project,
         machine,
         environment_hint: settings.environment_hint.clone(),
@@ -140,6 +141,20 @@ pub async fn prompt(shop: &Arc<Workshop>, settings: &PromptSettings, beginning: 
         guidance: settings.guidance.clone(),
     };
     (Prompt::of(&ingredients), gathered.notices)
+}
+
+/// The index of skills, where there is a tool to read them with.
+async fn skills(shop: &Arc<Workshop>, beginning: &Beginning) -> Option<String> {
+    let (shop, platform) = (shop.clone(), beginning.platform.clone());
+    let (tools, toolsets) = (beginning.tools.clone(), beginning.toolsets.clone());
+    let reading = tokio::task::spawn_blocking(move || {
+        let audience = Audience { tools: &tools, toolsets: &toolsets, platform: &platform };
+        skills::index(&shop.settings, &audience, &shop.scanner)
+    });
+    reading.await.unwrap_or_else(|error| {
+        tracing::error!(%error, "reading skills for the prompt ended early");
+        None
+    })
 }
 
 /// Reads everything on disk that belongs into a prompt.

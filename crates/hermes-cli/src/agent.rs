@@ -142,18 +142,25 @@ pub(crate) async fn prompt(app: &App, hands: &Hands, scene: Scene<'_>) -> (Promp
         session,
         names_session: false,
         platform: platform.to_owned(),
+        toolsets: toolsets(hands, &offered),
         tools: offered,
         answerer,
         profile: app.home.profile().map(|profile| profile.as_str().to_owned()),
         today,
         system_message: app.settings.get("agent.system_prompt").and_then(|text| text.as_str().map(str::to_owned)),
         external_memory: None,
-        skills: None,
         sources: Sources::ALL,
     };
     let (prompt, told) = gather::prompt(&hands.shop, &settings, beginning).await;
     notices.extend(no_zone.into_iter().chain(told));
     (prompt, notices)
+}
+
+/// The sets that these tools are from.
+fn toolsets(hands: &Hands, offered: &BTreeSet<String>) -> BTreeSet<String> {
+    let tools = hands.registry.describe();
+    let tools = tools.iter().filter(|tool| offered.contains(tool.card.name.as_ref()));
+    tools.map(|tool| tool.card.toolset.to_string()).collect()
 }
 
 /// The day where the person is, and a word about a time zone that nobody knows.

@@ -126,7 +126,7 @@ impl Stage {
             today: date(2026, 1, 2),
             system_message: None,
             external_memory: None,
-            skills: None,
+            toolsets: BTreeSet::new(),
             sources: Sources::ALL,
         }
     }
