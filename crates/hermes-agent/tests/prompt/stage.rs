@@ -120,7 +120,7 @@ impl Stage {
             names_session: false,
             cwd: self.path("project"),
             platform: "cli".into(),
-            tools: ["memory", "session_search", "skill_manage", "terminal"].map(str::to_owned).into(),
+            tools: ["memory", "session_search", "skill_manage", "skill_view", "terminal"].map(str::to_owned).into(),
             answerer: Some(answerer),
             profile: None,
             today: date(2026, 1, 2),

@@ -17,6 +17,8 @@ fn full() -> Stage {
     stage.write("home/.hermes/memories/MEMORY.md", "The roses need water.");
     stage.write("home/.hermes/memories/USER.md", "Ada gets up early.");
     stage.write("project/AGENTS.md", "Plant in rows.");
+    let pruning = "---\nname: pruning\ndescription: When and how to cut roses\n---\nIn March.\n";
+    stage.write("home/.hermes/skills/garden/pruning/SKILL.md", pruning);
     stage
 }
 
@@ -30,7 +32,6 @@ async fn a_conversation_begins_with_everything_there_is() {
             profile: Some("garden".into()),
             system_message: Some("Speak of flowers.".into()),
             external_memory: Some("Last week it rained.".into()),
-            skills: Some("<available_skills>\n  pruning\n</available_skills>".into()),
             ..stage.beginning("20260102_030405_abcdef")
         })
         .await;
