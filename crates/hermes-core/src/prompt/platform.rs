@@ -24,6 +24,7 @@ enum Files {
 
 struct Row {
     name: &'static str,
+    /// Where answers appear.
     place: &'static str,
     form: Form,
     files: Files,
@@ -44,28 +45,34 @@ use Files::{Attached, Named, Never};
 use Form::{Markdown, NoTables, Plain, Unknown};
 
 static PLATFORMS: [Row; 22] = [
-    row("cli", "a terminal", Plain, Named, ""),
-    row("tui", "a terminal", Markdown, Named, ""),
-    row("desktop", "the desktop app", Markdown, Named, ""),
-    row("webui", "a browser", Markdown, Attached, ""),
-    row("api_server", "an API, by a program you do not know", Unknown, Never, ""),
-    row("cron", "wherever a scheduled job sends its result", Unknown, Attached, NOBODY),
-    row("telegram", "Telegram", NoTables, Attached, CHAT),
-    row("discord", "Discord", NoTables, Attached, CHAT),
-    row("slack", "Slack", NoTables, Attached, CHAT),
-    row("whatsapp", "WhatsApp", Plain, Attached, CHAT),
-    row("whatsapp_cloud", "WhatsApp", Plain, Attached, CHAT),
-    row("signal", "Signal", Plain, Attached, CHAT),
-    row("bluebubbles", "iMessage", Plain, Attached, CHAT),
-    row("sms", "SMS", Plain, Never, SHORT),
-    row("email", "email", Plain, Attached, "Write a whole mail, without greeting or subject unless they are wanted."),
-    row("mattermost", "Mattermost", Markdown, Attached, ""),
-    row("matrix", "Matrix", Markdown, Attached, ""),
-    row("feishu", "Feishu", NoTables, Attached, ""),
-    row("weixin", "Weixin", NoTables, Attached, CHAT),
-    row("wecom", "WeCom", NoTables, Attached, ""),
-    row("qqbot", "QQ", NoTables, Attached, CHAT),
-    row("yuanbao", "Yuanbao", Markdown, Attached, CHAT),
+    row("cli", "in a terminal", Plain, Named, ""),
+    row("tui", "in a terminal", Markdown, Named, ""),
+    row("desktop", "in the desktop app", Markdown, Named, ""),
+    row("webui", "in a browser", Markdown, Attached, ""),
+    row("api_server", "in a program you do not know", Unknown, Never, ""),
+    row("cron", "wherever this scheduled job reports to", Unknown, Attached, NOBODY),
+    row("telegram", "on Telegram", NoTables, Attached, CHAT),
+    row("discord", "on Discord", NoTables, Attached, CHAT),
+    row("slack", "on Slack", NoTables, Attached, CHAT),
+    row("whatsapp", "on WhatsApp", Plain, Attached, CHAT),
+    row("whatsapp_cloud", "on WhatsApp", Plain, Attached, CHAT),
+    row("signal", "on Signal", Plain, Attached, CHAT),
+    row("bluebubbles", "on iMessage", Plain, Attached, CHAT),
+    row("sms", "as SMS", Plain, Never, SHORT),
+    row(
+        "email",
+        "as email",
+        Plain,
+        Attached,
+        "Write a whole mail, without greeting or subject unless they are wanted.",
+    ),
+    row("mattermost", "on Mattermost", Markdown, Attached, ""),
+    row("matrix", "on Matrix", Markdown, Attached, ""),
+    row("feishu", "on Feishu", NoTables, Attached, ""),
+    row("weixin", "on Weixin", NoTables, Attached, CHAT),
+    row("wecom", "on WeCom", NoTables, Attached, ""),
+    row("qqbot", "on QQ", NoTables, Attached, CHAT),
+    row("yuanbao", "on Yuanbao", Markdown, Attached, CHAT),
 ];
 
 /// What the owner wants said about a platform: `platform_hints.<platform>`.
@@ -91,7 +98,7 @@ pub(super) fn hint(platform: &str, wish: Option<&HintOverride>) -> String {
 
 impl Row {
     fn told(&self) -> String {
-        let parts = [format!("You are read on {}.", self.place), self.form.told().into(), self.files.told().into()];
+        let parts = [format!("Your answers appear {}.", self.place), self.form.told().into(), self.files.told().into()];
         let parts = parts.into_iter().chain([self.more.to_owned()]).filter(|part| !part.is_empty());
         parts.collect::<Vec<_>>().join(" ")
     }

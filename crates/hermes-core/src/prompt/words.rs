@@ -16,24 +16,24 @@ figures or sources.";
 const PARALLEL: &str = "\
 Put calls that do not need each other's results into one reply; make the others one after the other.";
 
-const MEMORY: &str = "Note corrections and wishes of the person at once, so that nothing has to be said twice.";
+const MEMORY: &str = "Save corrections and preferences with memory at once, so that nothing has to be said twice.";
 const SESSION_SEARCH: &str = "When earlier conversations are mentioned, look there with session_search before you ask the person to repeat themselves.";
 const SKILL_MANAGE: &str =
     "Keep a way of working that was hard to find as a skill with skill_manage, and correct a skill that misled you.";
-const TERMINAL: &str = "Questions about Hermes itself: `hermes --help` knows.";
+const TERMINAL: &str = "For questions about Hermes itself, start with `hermes --help`.";
 
 /// What to use a tool for, beyond its own description.
 const TOOLS: [(&str, &str); 4] =
     [("memory", MEMORY), ("session_search", SESSION_SEARCH), ("skill_manage", SKILL_MANAGE), ("terminal", TERMINAL)];
 
 const SUBSCRIPTION: &str = "\
-You run on the person's Nous subscription, which can include web search, images, speech and a browser. Where such a tool \
-lacks a key, name it before other accounts.";
+You run on the person's Nous subscription, which can include web search, images, speech and a browser. If such a tool \
+needs a key, mention the subscription before other accounts.";
 const NOUS: &str = "nous";
 
 const ENFORCEMENT: &str = "\
-Act in the reply in which you say so: whoever announces a step makes the call. End your turn only with the result, or with \
-a question that nobody but the person can answer.";
+When you say that you will do something, make the call in the same reply. End your turn only with the result, or with a \
+question that nobody but the person can answer.";
 
 const GOOGLE: &str = "\
 Use absolute paths. Read a file before you change it, and see which libraries a project has before you use one. Give \
