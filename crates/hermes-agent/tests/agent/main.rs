@@ -1,5 +1,18 @@
 //! Whole agents: the real loop, the real tools, a real store and a scripted model behind a real socket.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a panic is how a test fails")]
 
+mod calls;
+mod failing;
 mod first;
+mod hostile;
+mod interrupts;
+mod laws;
+mod limits;
+mod play;
+mod puppet;
+mod recovery;
+mod replies;
+mod resume;
+mod script;
 mod stage;
+mod steering;

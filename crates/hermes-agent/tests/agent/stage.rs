@@ -54,6 +54,12 @@ pub(crate) struct Plan {
     pub(crate) settings: Settings,
     /// The machine's own time instead of one that obeys.
     pub(crate) real_time: bool,
+    /// What the program finds in its environment.
+    pub(crate) variables: Vec<(String, String)>,
+    /// `auth.json`
+    pub(crate) logins: Option<Value>,
+    /// Where logins are renewed.
+    pub(crate) login_server: Option<String>,
 }
 
 /// Settings with one endpoint that speaks `mode`.
@@ -95,7 +101,7 @@ impl Stage {
         let shop = workshop(&root, &plan.tools, &clock, &listener);
         let past: Arc<dyn SessionStore> = Arc::new(store.clone());
         let registry = Arc::new(hermes_tools::builtin::registry(clock.clone(), &shop.settings, Some(past)));
-        let board = Arc::new(board(&root, &plan.models, &clock).await);
+        let board = Arc::new(board(&root, &plan, &clock).await);
         let kit = Kit {
             switchboard: board.clone(),
             shop,
@@ -183,6 +189,9 @@ impl Default for Plan {
             tools: Value::Null,
             settings: Settings { manner, ..Settings::default() },
             real_time: false,
+            variables: Vec::new(),
+            logins: None,
+            login_server: None,
         }
     }
 }
@@ -230,15 +239,23 @@ fn workshop(root: &Path, config: &Value, clock: &Arc<dyn Clock>, listener: &Arc<
     Workshop::new(settings, ports)
 }
 
-async fn board(root: &Path, models: &Value, clock: &Arc<dyn Clock>) -> Board {
-    let (config, oddities) = ModelConfig::parse(models);
+async fn board(root: &Path, plan: &Plan, clock: &Arc<dyn Clock>) -> Board {
+    let (config, oddities) = ModelConfig::parse(&plan.models);
     assert_eq!(oddities, []);
     let paths = AuthPaths::root(root.join("home/.hermes"));
-    let logins = Logins::load(&paths, &Endpoints::default(), None).await;
+    if let Some(logins) = &plan.logins {
+        std::fs::write(root.join("home/.hermes/auth.json"), logins.to_string()).unwrap();
+    }
+    let mut endpoints = Endpoints::default();
+    if let Some(server) = &plan.login_server {
+        endpoints.nous_portal = server.parse().unwrap();
+    }
+    let logins = Logins::load(&paths, &endpoints, None).await;
     let transport: Arc<dyn Transport> = Arc::new(HttpTransport::new(HttpOptions::default()));
-    let auth = AuthContext::new(paths, Endpoints::default(), transport.clone(), clock.clone(), Vec::new());
+    let auth = AuthContext::new(paths, endpoints, transport.clone(), clock.clone(), Vec::new());
     let now = Timestamp::try_from(clock.now()).unwrap();
-    let knowledge = Knowledge::new(config, Env::new([], []), logins, root.to_owned(), now, 0);
+    let variables = Env::new(plan.variables.clone(), []);
+    let knowledge = Knowledge::new(config, variables, logins, root.to_owned(), now, 0);
     Board::new(Ask::default(), Arc::new(knowledge), Arc::new(auth), transport)
 }
 

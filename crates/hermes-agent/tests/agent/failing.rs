@@ -1,0 +1,242 @@
+//! A store that fails: the n-th write of a turn, for every n, once or from there on. Nothing runs that is not on record,
+//! the outcome says what was lost, and what is on disk can be gone on with.
+
+use crate::puppet::{Puppet, answer};
+use crate::script::{Act, Kind, Scripted};
+use crate::stage::{Plan, Stage, in_memory, told};
+use hermes_agent::{Agent, Kit};
+use hermes_core::stop::Stop;
+use hermes_core::store::{Kept, Ledger, Search, Sessions, StoreError, Transcript};
+use hermes_core::turn::{Asked, Outcome};
+use hermes_store::SqliteStore;
+use hermes_types::{
+    CallId, CallRecord, CompressionRecord, EffectRecord, EffectState, EndReason, Export, Found, Insights, ListOrder,
+    Meant, Message, MessageId, Moment, NewMessage, NewSession, OutcomeKind, Pruned, Relative, SearchQuery, Session,
+    SessionFilter, SessionId, SessionSummary, Span, StopReason, StoreFacts, StoredMessage, TurnRecord, UsageRow,
+};
+use serde_json::{Value, json};
+use std::sync::{Arc, Mutex};
+
+/// How a disk breaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Breaks {
+    Once,
+    ForGood,
+}
+
+/// The real store behind a disk that fails at one write.
+struct Failing {
+    store: SqliteStore,
+    at: usize,
+    breaks: Breaks,
+    /// What was written, what was refused, and what the tools did, in order.
+    log: Log,
+}
+
+type Log = Arc<Mutex<Vec<String>>>;
+
+impl Failing {
+    /// Whether this write is refused; notes it.
+    fn write(&self, what: &str) -> Result<(), StoreError> {
+        let mut log = self.log.lock().unwrap();
+        let number = log.iter().filter(|line| !line.starts_with("ran")).count();
+        let refused = number == self.at || (self.breaks == Breaks::ForGood && number > self.at);
+        log.push(if refused { format!("refused {what}") } else { what.to_owned() });
+        match refused {
+            true => Err(StoreError::Full { place: "state.db".into() }),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Reads go through as they are, writes only if the disk takes them.
+macro_rules! reads {
+    ($($name:ident($($arg:ident: $kind:ty),*) -> $gives:ty;)*) => {
+        $(fn $name(&self, $($arg: $kind),*) -> Kept<'_, $gives> {
+            self.store.$name($($arg),*)
+        })*
+    };
+}
+macro_rules! writes {
+    ($($name:ident($($arg:ident: $kind:ty),*) -> $gives:ty;)*) => {
+        $(fn $name(&self, $($arg: $kind),*) -> Kept<'_, $gives> {
+            match self.write(stringify!($name)) {
+                Ok(()) => self.store.$name($($arg),*),
+                Err(error) => Box::pin(std::future::ready(Err(error))),
+            }
+        })*
+    };
+}
+
+impl Sessions for Failing {
+    writes! {
+        create(session: NewSession) -> ();
+        end(id: &SessionId, reason: EndReason) -> bool;
+        reopen(id: &SessionId) -> ();
+        rename(id: &SessionId, title: &str) -> Option<String>;
+        rename_if_unnamed(id: &SessionId, title: &str) -> bool;
+        branch(from: &SessionId, new: NewSession, upto: Option<MessageId>) -> ();
+        delete(id: &SessionId) -> bool;
+        delete_if_empty(id: &SessionId) -> bool;
+        prune(filter: SessionFilter, dry_run: bool) -> Pruned;
+    }
+    reads! {
+        session(id: &SessionId) -> Option<Session>;
+        find(name: &str, meant: Meant) -> SessionId;
+        tip(id: &SessionId) -> SessionId;
+        list(filter: SessionFilter, order: ListOrder, limit: usize, offset: usize) -> Vec<SessionSummary>;
+        next_title(title: &str) -> String;
+        lineage(id: &SessionId) -> Vec<Relative>;
+        facts() -> StoreFacts;
+    }
+}
+
+impl Transcript for Failing {
+    writes! {
+        append(id: &SessionId, messages: Vec<NewMessage>) -> Vec<MessageId>;
+        compact(id: &SessionId, upto: MessageId, messages: Vec<NewMessage>) -> Vec<MessageId>;
+        rewind(id: &SessionId, to: MessageId) -> u64;
+        revise(id: &SessionId, message: MessageId, new: NewMessage) -> ();
+        clear(id: &SessionId) -> u64;
+    }
+    reads! {
+        messages(id: &SessionId) -> Vec<StoredMessage>;
+        conversation(id: &SessionId, span: Span) -> Vec<Message>;
+        around(id: &SessionId, message: MessageId, window: usize) -> Vec<StoredMessage>;
+        export(id: &SessionId) -> Option<Export>;
+    }
+}
+
+impl Search for Failing {
+    reads! { search(query: SearchQuery) -> Found; }
+}
+
+impl Ledger for Failing {
+    writes! {
+        record_call(call: CallRecord) -> ();
+        record_turn(turn: TurnRecord) -> ();
+        record_compression(compression: CompressionRecord) -> ();
+        begin_effect(effect: EffectRecord) -> ();
+        end_effect(session: &SessionId, call: &CallId, state: EffectState, at: Moment) -> ();
+    }
+    reads! {
+        open_effects(session: &SessionId) -> Vec<EffectRecord>;
+        usage(session: Option<&SessionId>) -> Vec<UsageRow>;
+        insights(from: Moment, to: Moment, source: Option<&str>) -> Insights;
+    }
+}
+
+/// A turn with a bit of everything that is written down.
+fn turn() -> Vec<Act> {
+    vec![
+        Act::Calls { text: "First.", kinds: vec![Kind::Look, Kind::Change, Kind::Again], dropped: true },
+        Act::Says("", StopReason::Stop),
+        Act::Calls { text: "", kinds: vec![Kind::Unknown, Kind::Change], dropped: false },
+        Act::Drops(""),
+        Act::Says("One, ", StopReason::Length),
+        Act::Says("two.", StopReason::Stop),
+    ]
+}
+
+/// Plays the turn with a disk that fails at this write; what came of it, the log, and the calls that changed something.
+async fn played(stage: &Stage, at: usize, breaks: Breaks) -> (Outcome, Vec<String>, Vec<Value>) {
+    let id = format!("20260102_030405_{:06x}", at * 2 + usize::from(breaks == Breaks::Once));
+    let log: Log = Arc::default();
+    let diary = log.clone();
+    Puppet::looking("look").on(stage);
+    let change = Puppet::doing("change", move |arguments, _| {
+        diary.lock().unwrap().push("ran change".to_owned());
+        async move { answer(&arguments) }
+    })
+    .on(stage);
+    let model = Scripted::new(&turn(), false, false);
+    let store = Failing { store: stage.store.clone(), at, breaks, log: log.clone() };
+    let kit = Kit { switchboard: model.clone(), store: Some(Arc::new(store)), ..stage.kit.clone() };
+    let mut agent = Agent::begin(Arc::new(kit), stage.beginning(&id));
+    let (stop, inbox) = (Stop::new(), agent.inbox());
+    model.begin(&stop, &inbox);
+    inbox.steer("Quickly.");
+    let outcome = agent.run_conversation("Go.", &stop).await;
+    let log = log.lock().unwrap().clone();
+    if log.iter().any(|line| line == "create") {
+        taken_up_again(stage, &id, at, breaks).await;
+    }
+    (outcome, log, change.ran())
+}
+
+/// With a disk that works again, another program goes on with what is there.
+async fn taken_up_again(stage: &Stage, id: &str, at: usize, breaks: Breaks) {
+    let model = Scripted::new(&[], false, false);
+    let kit = Arc::new(Kit { switchboard: model.clone(), ..stage.kit.clone() });
+    let mut agent = Agent::resume(kit, stage.beginning(id)).await.unwrap();
+    model.begin(&Stop::new(), &agent.inbox());
+    stage.turn(&mut agent, Asked::GoOn).await;
+    let outcome = stage.turn(&mut agent, "And now?").await;
+    let history = told(&in_memory(&agent));
+    assert_eq!(outcome.text.as_deref(), Some("The end."), "write {at}, {breaks:?}: {history:#?}");
+}
+
+#[tokio::test]
+async fn whichever_write_fails_nothing_runs_unrecorded_and_the_outcome_says_so() {
+    let stage = Stage::build(Plan::default()).await;
+    for breaks in [Breaks::Once, Breaks::ForGood] {
+        let mut at = 0;
+        loop {
+            let (outcome, log, changed) = played(&stage, at, breaks).await;
+            let case = format!("write {at}, {breaks:?}: {:?} {:?} {log:#?}", outcome.end, outcome.not_kept);
+            on_record(&log, &case);
+            let numbers: Vec<&Value> = changed.iter().map(|arguments| &arguments["n"]).collect();
+            let mut distinct = numbers.clone();
+            distinct.dedup();
+            assert_eq!(numbers, distinct, "nothing is done twice, also not when the turn is taken up again: {case}");
+            if !log.iter().any(|line| line.starts_with("refused")) {
+                // Past the last write of the turn.
+                assert_eq!((outcome.text.as_deref(), outcome.not_kept.as_deref()), (Some("One, two."), None), "{case}");
+                assert!(at > 15, "a turn with a bit of everything: {at} writes");
+                break;
+            }
+            let blocked = log.iter().any(|line| line == "refused begin_effect");
+            let said = outcome.not_kept.is_some() || outcome.kind() == OutcomeKind::Failed || blocked;
+            assert!(said, "what was lost is said: {case}");
+            at += 1;
+        }
+    }
+}
+
+/// Before a call that changes something runs, the reply that asked for it and its beginning are on disk.
+fn on_record(log: &[String], case: &str) {
+    if log.first().is_some_and(|line| line == "refused create") {
+        // There is no record at all, which the person was told before anything began.
+        return;
+    }
+    let mut begun = 0;
+    for line in log {
+        match line.as_str() {
+            "begin_effect" => begun += 1,
+            "ran change" => {
+                assert!(begun > 0, "it ran unrecorded: {case}");
+                begun -= 1;
+            }
+            _ => {}
+        }
+    }
+}
+
+#[tokio::test]
+async fn without_a_store_the_conversation_is_the_same() {
+    let stage = Stage::build(Plan::default()).await;
+    Puppet::looking("look").on(&stage);
+    Puppet::changing("change").on(&stage);
+    let model = Scripted::new(&turn(), false, false);
+    let kit = Kit { switchboard: model.clone(), store: None, ..stage.kit.clone() };
+    let mut agent = Agent::begin(Arc::new(kit), stage.beginning("20260102_030405_ffffff"));
+    model.begin(&Stop::new(), &agent.inbox());
+    agent.inbox().steer("Quickly.");
+    let outcome = agent.run_conversation("Go.", &Stop::new()).await;
+    assert_eq!((outcome.text.as_deref(), outcome.not_kept), (Some("One, two."), None));
+    assert!(
+        told(&in_memory(&agent)).iter().any(|line| line.contains("Quickly.")),
+        "{}",
+        json!(told(&in_memory(&agent)))
+    );
+}

@@ -1,0 +1,212 @@
+//! What holds for every turn, whatever the model does: the real loop, the real tools' way, a real store, and a model that
+//! makes any moves in any order.
+
+use crate::puppet::{Puppet, answer};
+use crate::script::{Act, Scripted, acts};
+use crate::stage::{Plan, Stage, in_memory};
+use hermes_agent::{Agent, Beginning, Kit};
+use hermes_core::stop::Stop;
+use hermes_core::turn::budget::{Caps, Limits};
+use hermes_core::turn::{Asked, End, Outcome};
+use hermes_tools::tool::ToolError;
+use hermes_types::{CallId, Event, Message, OutcomeKind};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+const CASES: u32 = 256;
+
+/// A turn that a generator thought of.
+#[derive(Debug, Clone)]
+struct Tale {
+    acts: Vec<Act>,
+    iterations: u32,
+    tokens: Option<u64>,
+    has_spare: bool,
+    /// The provider counts its calls anew in each reply.
+    reuses_ids: bool,
+    /// Another program takes the turn up again before it asks something else.
+    goes_on: bool,
+}
+
+fn tale() -> impl Strategy<Value = Tale> {
+    let spread = (acts(), 1..8u32, prop::option::weighted(0.1, 100..900u64), any::<[bool; 3]>());
+    spread.prop_map(|(acts, iterations, tokens, [has_spare, reuses_ids, goes_on])| Tale {
+        acts,
+        iterations,
+        tokens,
+        has_spare,
+        reuses_ids,
+        goes_on,
+    })
+}
+
+/// One stage for all tales; each has a session of its own.
+struct Theatre {
+    stage: Stage,
+    told: AtomicUsize,
+    /// Whom the tool `stops` stops.
+    stop: Arc<Mutex<Stop>>,
+    tools: Vec<Puppet>,
+}
+
+impl Theatre {
+    async fn open() -> Self {
+        let stage = Stage::build(Plan::default()).await;
+        let stop: Arc<Mutex<Stop>> = Arc::default();
+        let held = stop.clone();
+        let tools = vec![
+            Puppet::looking("look").on(&stage),
+            Puppet::changing("change").on(&stage),
+            Puppet::changing("execute_code").on(&stage),
+            Puppet::looking("memory").on(&stage),
+            Puppet::doing("fails", |_, _| async { Err(ToolError::told("it did not work")) }).on(&stage),
+            Puppet::doing("aborts", |_, _| async { Err(ToolError::Abort("the disk is gone".into())) }).on(&stage),
+            Puppet::doing("stops", move |arguments, _| {
+                held.lock().unwrap().stop();
+                async move { answer(&arguments) }
+            })
+            .on(&stage),
+        ];
+        Self { stage, told: AtomicUsize::new(0), stop, tools }
+    }
+
+    fn kit(&self, tale: &Tale, model: &Arc<Scripted>) -> Arc<Kit> {
+        let mut kit = Kit { switchboard: model.clone(), ..self.stage.kit.clone() };
+        kit.settings.iterations = tale.iterations;
+        kit.settings.limits = Limits { turn: Caps { tokens: tale.tokens, ..Caps::default() }, ..Limits::default() };
+        Arc::new(kit)
+    }
+
+    fn beginning(&self) -> Beginning {
+        let number = self.told.fetch_add(1, Ordering::SeqCst);
+        self.stage.beginning(&format!("20260102_030405_{number:06x}"))
+    }
+
+    /// Everything that ran so far, by the number of the call.
+    fn ran(&self) -> Vec<u64> {
+        let all = self.tools.iter().flat_map(Puppet::ran);
+        all.filter_map(|arguments: Value| arguments["n"].as_u64()).collect()
+    }
+
+    async fn tell(&self, tale: &Tale) -> Result<(), TestCaseError> {
+        let model = Scripted::new(&tale.acts, tale.has_spare, tale.reuses_ids);
+        let (kit, beginning) = (self.kit(tale, &model), self.beginning());
+        let mut agent = Agent::begin(kit.clone(), beginning.clone());
+        self.turn(&mut agent, "Go.", &model, tale).await?;
+        // The curtain falls; another program opens the same conversation.
+        model.forget_moves();
+        let mut again = Agent::resume(kit, beginning).await.unwrap();
+        prop_assert_eq!(in_memory(&again), in_memory(&agent), "what was resumed is what was left");
+        if tale.goes_on {
+            self.turn(&mut again, Asked::GoOn, &model, tale).await?;
+        }
+        let outcome = self.turn(&mut again, "And now?", &model, &Tale { tokens: None, ..tale.clone() }).await?;
+        if tale.tokens.is_none() {
+            prop_assert_eq!(outcome.text.as_deref(), Some("The end."));
+        }
+        Ok(())
+    }
+
+    /// One turn, and everything that must be true behind it.
+    async fn turn(
+        &self,
+        agent: &mut Agent,
+        asked: impl Into<Asked>,
+        model: &Arc<Scripted>,
+        tale: &Tale,
+    ) -> Result<Outcome, TestCaseError> {
+        let (stop, inbox) = (Stop::new(), agent.inbox());
+        *self.stop.lock().unwrap() = stop.clone();
+        model.begin(&stop, &inbox);
+        self.stage.events();
+        let outcome = self.stage.turn_until(agent, asked, &stop).await;
+        let history = in_memory(agent);
+        well_formed(&history)?;
+        honest(&outcome, &history, &stop)?;
+        prop_assert!(outcome.iterations <= tale.iterations, "{} iterations", outcome.iterations);
+        let ends: Vec<Event> = self.stage.events();
+        let ends: Vec<&Event> =
+            ends.iter().filter(|event| matches!(event, Event::Answer { .. } | Event::Failed { .. })).collect();
+        prop_assert_eq!(ends, vec![&outcome.event()], "one end, told once");
+        for pair in model.requests().windows(2) {
+            prop_assert!(pair[1].starts_with(&pair[0]), "a request extends the one before: {:#?}", pair);
+        }
+        let ran = self.ran();
+        prop_assert_eq!(ran.iter().collect::<BTreeSet<_>>().len(), ran.len(), "nothing ran twice");
+        let sent: String = history.iter().map(Message::text).collect();
+        for text in model.spoken() {
+            let times = sent.matches(&text).count() + outcome.undelivered.iter().filter(|left| **left == text).count();
+            prop_assert_eq!(times, 1, "{} is delivered or given back", text);
+        }
+        Ok(outcome)
+    }
+}
+
+/// Roles alternate, and every call has exactly one result, directly behind it and in order.
+fn well_formed(history: &[Message]) -> Result<(), TestCaseError> {
+    let mut awaited: Vec<CallId> = Vec::new();
+    let mut before = "tool";
+    for message in history {
+        let speaker = match message {
+            Message::System(_) => "system",
+            Message::User(_) => "user",
+            Message::Assistant(_) => "assistant",
+            Message::Tool(_) => "tool",
+        };
+        match message {
+            Message::Tool(result) => {
+                prop_assert!(!awaited.is_empty() && awaited.remove(0) == result.tool_call_id, "{:#?}", history);
+            }
+            _ => {
+                prop_assert!(awaited.is_empty(), "calls without results: {:#?}", history);
+                prop_assert_ne!(before, speaker, "{:#?}", history);
+            }
+        }
+        if let Message::Assistant(said) = message {
+            prop_assert!(!said.tool_calls.is_empty() || !message.text().trim().is_empty(), "a reply without words");
+            awaited = said.tool_calls.iter().map(|call| call.pairing_id().clone()).collect();
+        }
+        before = speaker;
+    }
+    prop_assert!(awaited.is_empty(), "calls left open: {:#?}", history);
+    Ok(())
+}
+
+/// The outcome says what happened.
+fn honest(outcome: &Outcome, history: &[Message], stop: &Stop) -> Result<(), TestCaseError> {
+    let last = history.last().map(Message::text).unwrap_or_default();
+    let text = outcome.text.as_deref().unwrap_or_default();
+    let ends_with_text = matches!(history.last(), Some(Message::Assistant(_)))
+        && (text.ends_with(&last) || (last == "(empty)" && !text.trim().is_empty()));
+    prop_assert_eq!(outcome.not_kept.as_deref(), None);
+    match outcome.kind() {
+        OutcomeKind::Answered => prop_assert!(!text.trim().is_empty() && ends_with_text, "{:?} / {}", text, last),
+        OutcomeKind::Empty => prop_assert_eq!(outcome.text.as_deref(), None),
+        OutcomeKind::Interrupted => prop_assert!(stop.stopped()),
+        OutcomeKind::Filtered => prop_assert!(outcome.text.is_none() || ends_with_text),
+        OutcomeKind::Failed => {
+            prop_assert!(matches!(outcome.end, End::Unanswered(_) | End::Aborted(_) | End::NothingOpen));
+        }
+        OutcomeKind::Partial => match &outcome.end {
+            End::LastWord { used, most } => prop_assert!(used == most && ends_with_text, "{:?} / {}", text, last),
+            End::BrokenOff | End::TooLong => prop_assert!(ends_with_text),
+            End::UnknownTools => prop_assert!(matches!(history.last(), Some(Message::Tool(_)))),
+            End::ThoughtTooLong | End::CutCalls | End::OverBudget(_) => {}
+            other => prop_assert!(false, "{:?} is not partial", other),
+        },
+    }
+    Ok(())
+}
+
+#[test]
+fn whatever_the_model_does_the_turn_ends_and_its_record_is_whole() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let theatre = runtime.block_on(Theatre::open());
+    let mut runner = TestRunner::new(Config { cases: CASES, max_shrink_iters: 2_000, ..Config::default() });
+    let done = runner.run(&tale(), |tale| runtime.block_on(theatre.tell(&tale)));
+    assert!(done.is_ok(), "{}", done.unwrap_err());
+}
