@@ -44,6 +44,8 @@ struct Stage {
 #[derive(Debug, Default)]
 struct State {
     moves: VecDeque<Move>,
+    /// The moves of conversations whose first user message has a text in it.
+    parts: Vec<(String, VecDeque<Move>)>,
     played: usize,
     requests: Vec<Received>,
     violations: Vec<String>,
@@ -108,6 +110,12 @@ impl ModelServer {
     /// Adds moves behind those not yet played.
     pub fn extend(&self, script: impl Into<Script>) {
         self.stage.state().moves.extend(script.into().moves);
+    }
+
+    /// Conversations whose first user message has this text in it play a script of their own, beside the others: for
+    /// agents that work at the same time.
+    pub fn when_asked(&self, text: &str, script: impl Into<Script>) {
+        self.stage.state().parts.push((text.to_owned(), script.into().moves.into()));
     }
 
     /// Every request must carry exactly this credential.
@@ -185,7 +193,9 @@ impl ModelServer {
     fn settle(&mut self) {
         self.service.stop();
         let mut state = self.stage.state();
-        let left = std::mem::take(&mut state.moves).len();
+        let parts = std::mem::take(&mut state.parts);
+        let left: usize =
+            std::mem::take(&mut state.moves).len() + parts.iter().map(|(_, moves)| moves.len()).sum::<usize>();
         let mut violations = std::mem::take(&mut state.violations);
         let played = state.played;
         drop(state);
@@ -305,7 +315,9 @@ impl State {
     }
 
     fn next_move(&mut self, protocol: Protocol, request: &Received) -> Reaction {
-        match self.moves.pop_front() {
+        let first = request.body.as_ref().map(|body| first_user_message(protocol, body)).unwrap_or_default();
+        let part = self.parts.iter_mut().find(|(text, _)| first.contains(text.as_str()));
+        match part.map_or(&mut self.moves, |(_, moves)| moves).pop_front() {
             Some(play) => {
                 self.played += 1;
                 Reaction::Perform { play: Box::new(play), number: self.played, protocol }
