@@ -1,5 +1,6 @@
 //! One agent: a conversation that can be begun, resumed, spoken to and closed.
 
+use crate::crew::AgentCrew;
 use crate::hands::DeskHands;
 use hermes_core::ask::Manner;
 use hermes_core::book::Book;
@@ -21,6 +22,8 @@ use std::sync::Arc;
 pub struct Kit {
     /// Finds the models of the conversation.
     pub switchboard: Arc<dyn Switchboard>,
+    /// Finds the models of sub-agents, where they have others.
+    pub for_children: Option<Arc<dyn Switchboard>>,
     pub shop: Arc<Workshop>,
     pub registry: Arc<Registry>,
     /// Where it is kept; without one it is not.
@@ -89,6 +92,8 @@ pub struct Agent {
     unborn: Option<NewSession>,
     /// Shared with whoever sent this agent out.
     purse: Option<Arc<Purse>>,
+    /// Those it can send out itself.
+    crew: Option<Arc<AgentCrew>>,
 }
 
 impl Agent {
@@ -99,11 +104,30 @@ impl Agent {
         let prompt = session.system_prompt.clone().unwrap_or_default();
         let talk =
             Conversation::new(session.id.clone()).with_prompt(&prompt, ephemeral.as_deref()).with_prefill(prefill);
-        let agent = Self::of(kit, talk, tools, desk, Some(session));
+        let crew = AgentCrew::of_person(kit.clone(), tools.clone());
+        let agent = Self::of(kit, talk, tools, desk, Some(session)).with_crew(crew);
         if let Some(reason) = not_kept {
             agent.book.give_up(reason);
         }
         agent
+    }
+
+    /// A conversation that another agent begins: at the desk and with the purse it was given.
+    pub(crate) fn sent_out(
+        kit: Arc<Kit>,
+        beginning: Beginning,
+        desk: Arc<Desk>,
+        purse: Arc<Purse>,
+        crew: Option<Arc<AgentCrew>>,
+    ) -> Self {
+        let Beginning { session, tools, .. } = beginning;
+        let prompt = session.system_prompt.clone().unwrap_or_default();
+        let talk = Conversation::new(session.id.clone()).with_prompt(&prompt, None);
+        let agent = Self { purse: Some(purse), ..Self::of(kit, talk, tools, desk, Some(session)) };
+        match crew {
+            Some(crew) => agent.with_crew(crew),
+            None => agent,
+        }
     }
 
     /// A conversation that goes on. `beginning` names the session and what is not kept with it: tools, ephemeral text,
@@ -123,7 +147,8 @@ impl Agent {
             .with_prefill(prefill)
             .with_history(history);
         store.reopen(&session.id).await?;
-        Ok(Self::of(kit, talk, tools, desk, None))
+        let crew = AgentCrew::of_person(kit.clone(), tools.clone());
+        Ok(Self::of(kit, talk, tools, desk, None).with_crew(crew))
     }
 
     fn of(
@@ -137,7 +162,13 @@ impl Agent {
         talk.max_output_tokens = kit.settings.max_output_tokens;
         let book = Book::new(kit.store.clone(), talk.session.clone(), kit.clock.clone());
         let hands = DeskHands::new(kit.registry.clone(), tools, desk);
-        Self { kit, talk, book, hands, inbox: Arc::default(), unborn, purse: None }
+        Self { kit, talk, book, hands, inbox: Arc::default(), unborn, purse: None, crew: None }
+    }
+
+    fn with_crew(mut self, crew: Arc<AgentCrew>) -> Self {
+        self.desk().give_crew(crew.clone());
+        self.crew = Some(crew);
+        self
     }
 
     pub fn session(&self) -> &SessionId {
@@ -162,6 +193,9 @@ impl Agent {
     pub async fn run_conversation(&mut self, asked: impl Into<Asked>, stop: &Stop) -> Outcome {
         self.be_born().await;
         let purse = self.purse_for_turn().await;
+        if let Some(crew) = &self.crew {
+            crew.pay_from(purse.clone());
+        }
         let kit = &self.kit;
         let ports = Ports {
             switchboard: &*kit.switchboard,

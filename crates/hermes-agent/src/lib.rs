@@ -4,6 +4,7 @@
 //! yours) brings settings, models and a listener.
 
 mod agent;
+mod crew;
 pub mod gather;
 mod hands;
 

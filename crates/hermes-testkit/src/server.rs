@@ -56,6 +56,8 @@ struct State {
     moves: VecDeque<Move>,
     /// Decides once the moves are played.
     director: Option<Director>,
+    /// The moves of conversations whose first user message has a text in it.
+    parts: Vec<(String, VecDeque<Move>)>,
     played: usize,
     requests: Vec<Received>,
     violations: Vec<String>,
@@ -128,6 +130,12 @@ impl ModelServer {
     /// Adds moves behind those not yet played.
     pub fn extend(&self, script: impl Into<Script>) {
         self.stage.state().moves.extend(script.into().moves);
+    }
+
+    /// Conversations whose first user message has this text in it play a script of their own, beside the others: for
+    /// agents that work at the same time.
+    pub fn when_asked(&self, text: &str, script: impl Into<Script>) {
+        self.stage.state().parts.push((text.to_owned(), script.into().moves.into()));
     }
 
     /// Every request must carry exactly this credential.
@@ -205,7 +213,9 @@ impl ModelServer {
     fn settle(&mut self) {
         self.service.stop();
         let mut state = self.stage.state();
-        let left = std::mem::take(&mut state.moves).len();
+        let parts = std::mem::take(&mut state.parts);
+        let left: usize =
+            std::mem::take(&mut state.moves).len() + parts.iter().map(|(_, moves)| moves.len()).sum::<usize>();
         let mut violations = std::mem::take(&mut state.violations);
         let played = state.played;
         drop(state);
@@ -325,8 +335,11 @@ impl State {
     }
 
     fn next_move(&mut self, protocol: Protocol, request: &Received) -> Reaction {
+        let first = request.body.as_ref().map(|body| first_user_message(protocol, body)).unwrap_or_default();
+        let part = self.parts.iter_mut().find(|(text, _)| first.contains(text.as_str()));
+        let scripted = part.map_or(&mut self.moves, |(_, moves)| moves).pop_front();
         let directed = || self.director.as_mut().map(|director| (director.0)(request));
-        match self.moves.pop_front().or_else(directed) {
+        match scripted.or_else(directed) {
             Some(play) => {
                 self.played += 1;
                 Reaction::Perform { play: Box::new(play), number: self.played, protocol }

@@ -3,6 +3,7 @@
 
 mod calls;
 mod failing;
+mod delegation;
 mod first;
 mod hostile;
 mod interrupts;

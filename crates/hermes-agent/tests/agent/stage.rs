@@ -6,7 +6,7 @@
 use hermes_agent::{Agent, Beginning, Kit, Settings};
 use hermes_core::ask::Manner;
 use hermes_core::clock::{Clock, RealClock};
-use hermes_core::ports::Listener;
+use hermes_core::ports::{Listener, Switchboard};
 use hermes_core::stop::Stop;
 use hermes_core::store::{SessionStore, Transcript};
 use hermes_core::turn::{Asked, Outcome};
@@ -19,7 +19,7 @@ use hermes_model::wire::ApiMode;
 use hermes_store::SqliteStore;
 use hermes_testkit::{FakeClock, ModelServer};
 use hermes_tools::desk::{Ports, Workshop};
-use hermes_tools::face::Nobody;
+use hermes_tools::face::{Face, Nobody};
 use hermes_tools::gate::LastingConsent;
 use hermes_tools::registry::Registry;
 use hermes_tools::settings::{Settings as ToolSettings, Surroundings};
@@ -29,6 +29,7 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 use tempfile::TempDir;
 
 pub(crate) const MODES: [ApiMode; 3] = [ApiMode::ChatCompletions, ApiMode::CodexResponses, ApiMode::AnthropicMessages];
@@ -52,6 +53,9 @@ pub(crate) struct Plan {
     /// `config.yaml` for tools.
     pub(crate) tools: Value,
     pub(crate) settings: Settings,
+    /// Models of sub-agents, where they have others.
+    pub(crate) models_of_children: Option<Value>,
+    pub(crate) face: Arc<dyn Face>,
     /// The machine's own time instead of one that obeys.
     pub(crate) real_time: bool,
     /// What the program finds in its environment.
@@ -98,12 +102,17 @@ impl Stage {
         let heard = events.clone();
         let listener: Arc<dyn Listener> = Arc::new(move |event| heard.lock().unwrap().push(event));
         let store = SqliteStore::open(&root.join("home/.hermes/state.db"), clock.clone()).await.unwrap();
-        let shop = workshop(&root, &plan.tools, &clock, &listener);
+        let shop = workshop(&root, &plan, &clock, &listener);
         let past: Arc<dyn SessionStore> = Arc::new(store.clone());
         let registry = Arc::new(hermes_tools::builtin::registry(clock.clone(), &shop.settings, Some(past)));
-        let board = Arc::new(board(&root, &plan, &clock).await);
+        let board = Arc::new(board(&root, &plan, &plan.models, &clock).await);
+        let for_children: Option<Arc<dyn Switchboard>> = match &plan.models_of_children {
+            Some(models) => Some(Arc::new(self::board(&root, &plan, models, &clock).await)),
+            None => None,
+        };
         let kit = Kit {
             switchboard: board.clone(),
+            for_children,
             shop,
             registry: registry.clone(),
             store: Some(Arc::new(store.clone()) as Arc<dyn SessionStore>),
@@ -164,6 +173,16 @@ impl Stage {
         std::mem::take(&mut *self.events.lock().unwrap())
     }
 
+    /// Waits until something was told, and leaves it there for [`Stage::events`].
+    pub(crate) async fn heard(&self, wanted: impl Fn(&Event) -> bool) {
+        let waiting = async {
+            while !self.events.lock().unwrap().iter().any(&wanted) {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(60), waiting).await.expect("it is told within a minute");
+    }
+
     /// What the loop said about itself, in a few words each.
     pub(crate) fn steps(&self) -> Vec<String> {
         let told = |event: &Event| match event {
@@ -188,6 +207,8 @@ impl Default for Plan {
             models: Value::Null,
             tools: Value::Null,
             settings: Settings { manner, ..Settings::default() },
+            models_of_children: None,
+            face: Arc::new(Nobody),
             real_time: false,
             variables: Vec::new(),
             logins: None,
@@ -215,7 +236,7 @@ pub(crate) fn told(history: &[Message]) -> Vec<String> {
     history.iter().map(line).collect()
 }
 
-fn workshop(root: &Path, config: &Value, clock: &Arc<dyn Clock>, listener: &Arc<dyn Listener>) -> Arc<Workshop> {
+fn workshop(root: &Path, plan: &Plan, clock: &Arc<dyn Clock>, listener: &Arc<dyn Listener>) -> Arc<Workshop> {
     let path = std::env::var("PATH").unwrap_or_default();
     let home = root.join("home");
     let around = Surroundings {
@@ -227,10 +248,10 @@ fn workshop(root: &Path, config: &Value, clock: &Arc<dyn Clock>, listener: &Arc<
         private_variables: BTreeSet::new(),
         home,
     };
-    let (settings, odd) = ToolSettings::read(config, around);
+    let (settings, odd) = ToolSettings::read(&plan.tools, around);
     assert_eq!(odd, Vec::<String>::new());
     let ports = Ports {
-        face: Arc::new(Nobody),
+        face: plan.face.clone(),
         adviser: None,
         lasting: Arc::new(NotKept),
         clock: clock.clone(),
@@ -239,8 +260,8 @@ fn workshop(root: &Path, config: &Value, clock: &Arc<dyn Clock>, listener: &Arc<
     Workshop::new(settings, ports)
 }
 
-async fn board(root: &Path, plan: &Plan, clock: &Arc<dyn Clock>) -> Board {
-    let (config, oddities) = ModelConfig::parse(&plan.models);
+async fn board(root: &Path, plan: &Plan, models: &Value, clock: &Arc<dyn Clock>) -> Board {
+    let (config, oddities) = ModelConfig::parse(models);
     assert_eq!(oddities, []);
     let paths = AuthPaths::root(root.join("home/.hermes"));
     if let Some(logins) = &plan.logins {

@@ -151,7 +151,9 @@ mod tests {
         let summary = told["results"][1]["summary"].as_str().unwrap();
         let path = temp.path().join("hermes-results").join("call_7_task_1.txt");
         assert!(summary.starts_with("BEGIN") && summary.ends_with("END"), "{summary}");
-        assert!(summary.contains(&format!("[7008 characters are left out here: the whole report is in {}", path.display())));
+        assert!(
+            summary.contains(&format!("[7008 characters are left out here: the whole report is in {}", path.display()))
+        );
         assert_eq!(std::fs::read_to_string(path).unwrap(), whole);
     }
 

@@ -76,10 +76,9 @@ impl Args {
             role: named(own_role.or(role)),
         };
         match self.tasks.as_deref() {
-            Some(tasks @ [_, ..]) => tasks
-                .iter()
-                .map(|task| errand(&task.goal, said(task.context.as_ref()), task.role.as_deref()))
-                .collect(),
+            Some(tasks @ [_, ..]) => {
+                tasks.iter().map(|task| errand(&task.goal, said(task.context.as_ref()), task.role.as_deref())).collect()
+            }
             _ => self.goal.iter().map(|goal| errand(goal, None, None)).collect(),
         }
     }
@@ -217,7 +216,8 @@ mod tests {
         assert!(usual.description.contains("up to 3 tasks") && !usual.description.contains("role"));
         assert!(!usual.parameters.to_string().contains("role"), "{}", usual.parameters);
         assert!(!usual.parameters.to_string().contains("background"), "{}", usual.parameters);
-        let deep = DelegationSettings { max_spawn_depth: 2, max_concurrent_children: 7, ..DelegationSettings::default() };
+        let deep =
+            DelegationSettings { max_spawn_depth: 2, max_concurrent_children: 7, ..DelegationSettings::default() };
         let deep = look(deep);
         assert!(deep.description.contains("up to 7 tasks") && deep.description.contains("2 levels deep"));
         assert_eq!(deep.parameters["properties"]["tasks"]["items"]["properties"]["role"]["enum"][1], "orchestrator");

@@ -62,6 +62,13 @@ impl Room {
         self.turn.store(sizes.turn, Ordering::Relaxed);
     }
 
+    /// The sizes of another conversation, for one that begins with the same model.
+    pub fn take_from(&self, other: &Self) {
+        let sizes = other.sizes();
+        self.result.store(sizes.result, Ordering::Relaxed);
+        self.turn.store(sizes.turn, Ordering::Relaxed);
+    }
+
     pub fn sizes(&self) -> Sizes {
         Sizes { result: self.result.load(Ordering::Relaxed), turn: self.turn.load(Ordering::Relaxed) }
     }
