@@ -26,19 +26,26 @@ pub(super) async fn open(app: &App, screen: &Screen, stop: &Stop) -> Result<Sqli
 }
 
 /// Lets go of the store. The last one to do so waits for the writer, and that must not be the thread everything runs on.
-pub(super) async fn close(store: SqliteStore, screen: &Screen, stop: &Stop) {
-    let closing = store.close();
-    if stop.stopped() {
-        // What was acknowledged is on disk; emptying the log can wait for the next program.
-        let _ = tokio::time::timeout(AFTER_INTERRUPT, closing).await;
-    } else {
-        explained(closing, screen).await;
-    }
+pub(super) async fn close(store: SqliteStore) {
+    store.close().await;
     tokio::task::spawn_blocking(move || drop(store));
 }
 
+/// Waits for the store; nothing when somebody interrupted and it took longer than they should wait.
+pub(super) async fn in_time<T>(work: impl Future<Output = T>, screen: &Screen, stop: &Stop) -> Option<T> {
+    let has_left = async {
+        stop.wait().await;
+        tokio::time::sleep(AFTER_INTERRUPT).await;
+    };
+    tokio::select! {
+        biased;
+        done = explained(work, screen) => Some(done),
+        () = has_left => None,
+    }
+}
+
 /// Says what is being waited for when it takes long.
-pub(super) async fn explained<T>(work: impl Future<Output = T>, screen: &Screen) -> T {
+async fn explained<T>(work: impl Future<Output = T>, screen: &Screen) -> T {
     let mut work = std::pin::pin!(work);
     match tokio::time::timeout(WORTH_A_LINE, &mut work).await {
         Ok(done) => done,
