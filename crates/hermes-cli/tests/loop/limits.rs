@@ -25,8 +25,8 @@ async fn steps_are_a_setting_and_the_flag_beats_it() {
     let script = [&restless(Move::say("Two."))[..], &restless(Move::say("Three."))].concat();
     let server = ModelServer::start(script).await;
     let world = home_with(&server, "agent:\n  max_turns: 2\n");
-    assert_eq!(hermes(&world, &["-z", "count"]).await.expect_code(1).stdout, "Two.\n");
-    let ran = hermes(&world, &["-z", "count", "--max-turns", "3"]).await;
+    assert_eq!(hermes(&world, &["-z", "count to two"]).await.expect_code(1).stdout, "Two.\n");
+    let ran = hermes(&world, &["-z", "count to three", "--max-turns", "3"]).await;
     assert_eq!(told(&ran), (Some(0), "Three.\n", ""));
     let wrong = hermes(&world, &["-z", "count", "--max-turns", "0"]).await.expect_code(2);
     assert!(wrong.stderr.contains("--max-turns"), "{}", wrong.stderr);
@@ -35,10 +35,8 @@ async fn steps_are_a_setting_and_the_flag_beats_it() {
 
 #[tokio::test]
 async fn what_may_be_spent_is_spent_and_no_more() {
-    let dear = |cost| {
-        let usage = Usage { input: 100, output: 20, cost: Usd::from_f64(cost), ..Usage::default() };
-        Move::say("Beginning.").call("terminal", json!({"command": "echo one"})).usage(usage)
-    };
+    let usage = |cost| Usage { input: 100, output: 20, cost: Usd::from_f64(cost), ..Usage::default() };
+    let dear = |cost| Move::say("Beginning.").call("terminal", json!({"command": "echo one"})).usage(usage(cost));
     let slow = dear(0.0).delay(Duration::from_millis(1100));
     for (limit, first, words) in [
         (
@@ -49,7 +47,7 @@ async fn what_may_be_spent_is_spent_and_no_more() {
         ("turn_usd: 0.5", dear(0.6), "the limit of $0.50 for one turn is reached ($0.60 used); budget.turn_usd"),
         ("turn_seconds: 1", slow, "the limit of 1 s for one turn is reached (1 s used); budget.turn_seconds"),
     ] {
-        let server = ModelServer::start([first, Move::say("The end.")]).await;
+        let server = ModelServer::start([first, Move::say("The end.").usage(usage(0.0))]).await;
         let world = home_with(&server, &format!("budget:\n  {limit}\n"));
         let ran = hermes(&world, &["-z", "go"]).await.expect_code(1);
         assert_eq!(ran.stdout, "Beginning.\n", "what was said is shown");

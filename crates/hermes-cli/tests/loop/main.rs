@@ -37,6 +37,12 @@ fn last_result(server: &ModelServer, request: usize) -> String {
     last["content"].as_str().expect("text").to_owned()
 }
 
+/// A line about a call without how long it took, which nobody knows beforehand.
+fn without_time(line: &str) -> &str {
+    let is_time = |word: &str| word.strip_suffix(" s").is_some_and(|number| number.parse::<f64>().is_ok());
+    line.rsplit_once("  ").filter(|(_, last)| is_time(last)).map_or(line, |(rest, _)| rest)
+}
+
 /// A home with more settings than the server.
 fn home_with(server: &ModelServer, more: &str) -> World {
     let world = home_at(server);

@@ -112,5 +112,7 @@ async fn two_programs_in_one_session_spoil_nothing() {
     for question in ["first", "left", "right", "last"] {
         assert!(all.contains(question), "{question} is lost: {all}");
     }
+    // Neither knew of the other one, so their requests do not extend each other; everything else holds.
+    server.take_violations().iter().for_each(|told| assert!(told.contains("does not extend the one before"), "{told}"));
     server.finish();
 }

@@ -5,6 +5,8 @@ use super::*;
 use std::num::NonZero;
 
 const QUESTION: &str = " s) > ";
+/// No model is consulted before.
+const ASK_THE_PERSON: &str = "approvals:\n  mode: manual\n";
 
 /// What is on the screen after all bytes have arrived.
 fn shown(bytes: &str, columns: u16) -> Vec<String> {
@@ -25,7 +27,7 @@ async fn words_calls_and_the_way_on_are_lines_of_their_own() {
     let last = lines.pop().unwrap_or_default();
     let id = last.strip_prefix("… session ").and_then(|rest| rest.strip_suffix(" · hermes chat -c -q \"…\" goes on"));
     assert!(id.is_some_and(is_session_id), "{last}");
-    let lines: Vec<&str> = lines.iter().map(|line| line.split("  0.").next().unwrap_or_default()).collect();
+    let lines: Vec<&str> = lines.iter().map(|line| without_time(line)).collect();
     assert_eq!(lines, ["Let me look.", "✓ terminal  echo a && echo b # a long comment on it", "Two lines."]);
     server.finish();
 
@@ -60,13 +62,14 @@ async fn a_long_command_is_named_while_it_runs() {
 
 #[tokio::test]
 async fn consent_is_asked_for_in_the_middle_of_a_turn() {
-    for (keys, stays, mark) in [("o\n", false, "✓ terminal  rm -rf build"), ("n\n", true, "⊘ terminal")] {
+    for (keys, stays, mark) in [("o\n", false, "✓ terminal  rm -rf build"), ("n\n", true, "⊘ terminal  not permitted")]
+    {
         let server = ModelServer::start([
             Move::say("I will clean up.").call("terminal", json!({"command": "rm -rf build"})),
             Move::say("That was it."),
         ])
         .await;
-        let world = home_at(&server).env("TERM", "xterm").env("NO_COLOR", "1");
+        let world = home_with(&server, ASK_THE_PERSON).env("TERM", "xterm").env("NO_COLOR", "1");
         std::fs::create_dir_all(world.work_dir().join("build/deep")).expect("a folder");
         let mut person = Person::at(&world, "chat -q 'clean up'");
         person.sees("I will clean up.").await.sees("rm -rf build").await.sees(QUESTION).await.types(keys).await;
@@ -80,7 +83,7 @@ async fn consent_is_asked_for_in_the_middle_of_a_turn() {
 #[tokio::test]
 async fn an_interrupt_at_a_question_is_no_consent() {
     let server = ModelServer::start([run("rm -rf build")]).await;
-    let world = home_at(&server).env("TERM", "xterm").env("NO_COLOR", "1");
+    let world = home_with(&server, ASK_THE_PERSON).env("TERM", "xterm").env("NO_COLOR", "1");
     std::fs::create_dir_all(world.work_dir().join("build/deep")).expect("a folder");
     let mut person = Person::at(&world, "chat -q 'clean up'");
     person.sees(QUESTION).await.types("\u{3}").await.sees("to go on: hermes --resume ").await;

@@ -53,13 +53,19 @@ async fn an_interrupt_while_the_model_is_asked_loses_no_work() {
     server.finish();
 }
 
-/// What a command left behind in the background ends with the program, and the answer does not wait for that.
+/// What runs in the background ends with the program, and the answer does not wait for that.
 #[tokio::test]
 async fn nothing_outlives_the_answer() {
-    let server = ModelServer::start([run("sleep 300 & echo $! > pid; echo begun"), Move::say("Begun.")]).await;
+    let background = json!({"command": "echo $$ > pid.new; mv pid.new pid; exec sleep 300", "background": true});
+    let server = ModelServer::start([
+        Move::say("").call("terminal", background),
+        run("while ! test -e pid; do sleep 0.05; done"),
+        Move::say("Begun."),
+    ])
+    .await;
     let world = home_at(&server);
     let ran = hermes(&world, &["-z", "begin"]).await;
-    assert_eq!(told(&ran), (Some(0), "Begun.\n", ""));
+    assert_eq!(told(&ran), (Some(0), "Begun.\n", ""), "{}", last_result(&server, 1));
     let pid = std::fs::read_to_string(world.work_dir().join("pid")).expect("a process");
     assert!(!is_alive(&pid), "the background process is gone");
     server.finish();

@@ -51,9 +51,9 @@ async fn a_reader_that_leaves_is_no_failure_and_costs_no_more_tokens() {
     let world = home_at(&server);
     let early = shell(&world, "{ $0 -z hi; echo code $? >&2; } | true").await;
     assert_eq!(told(&early), (Some(0), "", "code 0\n"));
-    let events = shell(&world, "{ $0 -z hi --output-format stream-json; echo code $? >&2; } | head -n 1").await;
+    let events = shell(&world, "{ $0 -z hi --output-format stream-json; echo code $? >&2; } | head -n 3").await;
     assert!(events.stdout.starts_with(r#"{"type":"started""#), "{}", events.stdout);
-    assert_eq!((events.stdout.lines().count(), events.stderr.as_str()), (1, "code 130\n"));
+    assert_eq!((events.stdout.lines().count(), events.stderr.as_str()), (3, "code 130\n"));
     server.finish();
 }
 
