@@ -77,7 +77,7 @@ pub async fn run(question: Question, profile: Option<&str>) -> ExitCode {
             // The answer first: nobody waits for it because of what comes behind it.
             let code = screen.finish(&outcome);
             if let Some(used) = used {
-                used.let_go(&screen, &stop).await;
+                used.let_go(&outcome, &screen, &stop).await;
             }
             code
         }
@@ -109,7 +109,7 @@ struct Used {
 
 impl Used {
     /// Ends what the agent started, then the session, and waits for what must not be cut off.
-    async fn let_go(self, screen: &Screen, stop: &Stop) {
+    async fn let_go(self, outcome: &Outcome, screen: &Screen, stop: &Stop) {
         let Self { app, board, agent, hands, store } = self;
         agent.desk().close().await;
         hands.close().await;
@@ -117,14 +117,17 @@ impl Used {
             if let Err(error) = agent.close(EndReason::CLI_CLOSE).await {
                 tracing::warn!(%error, "the end of the session was not written down");
             }
-            // It knows the store too, and the last one to let go of that waits for the writer.
-            drop(agent);
-            if let Ok(store) = store {
-                kept::close(store).await;
+            if let Ok(store) = &store {
+                store.close().await;
             }
         };
-        // What was acknowledged is on disk; who interrupted leaves the rest to the next program.
-        let _ = kept::in_time(ending, screen, stop).await;
+        // What was acknowledged is on disk; who interrupted leaves the rest to the next program. Nor do they wait twice
+        // for a store that was busy already.
+        if !(stop.stopped() && outcome.not_kept.is_some()) {
+            kept::in_time(ending, screen, stop).await;
+        }
+        // Whoever lets go of the store last waits for its writer, and that must not be the thread everything runs on.
+        tokio::task::spawn_blocking(move || drop((agent, store)));
         app.settle(Some(&board), |text| screen.complain(text)).await;
     }
 }

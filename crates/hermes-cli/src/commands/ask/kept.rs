@@ -25,22 +25,16 @@ pub(super) async fn open(app: &App, screen: &Screen, stop: &Stop) -> Result<Sqli
     }
 }
 
-/// Lets go of the store. The last one to do so waits for the writer, and that must not be the thread everything runs on.
-pub(super) async fn close(store: SqliteStore) {
-    store.close().await;
-    tokio::task::spawn_blocking(move || drop(store));
-}
-
-/// Waits for the store; nothing when somebody interrupted and it took longer than they should wait.
-pub(super) async fn in_time<T>(work: impl Future<Output = T>, screen: &Screen, stop: &Stop) -> Option<T> {
+/// Waits for the store, but not for long when somebody interrupts.
+pub(super) async fn in_time(work: impl Future<Output = ()>, screen: &Screen, stop: &Stop) {
     let has_left = async {
         stop.wait().await;
         tokio::time::sleep(AFTER_INTERRUPT).await;
     };
     tokio::select! {
         biased;
-        done = explained(work, screen) => Some(done),
-        () = has_left => None,
+        () = explained(work, screen) => {}
+        () = has_left => {}
     }
 }
 
