@@ -228,7 +228,7 @@ pub(crate) async fn meant(store: &SqliteStore, resume: Option<&str>, source: &st
             let filter = SessionFilter { sources: vec![source.to_owned()], ..SessionFilter::default() };
             let newest = store.list(filter, ListOrder::LastActive, 1, 0).await?;
             let newest = newest.into_iter().next();
-            newest.map(|found| found.session.id).ok_or_else(|| StoreError::NoSession("to go on with".to_owned()))?
+            newest.map(|found| found.session.id).ok_or_else(|| StoreError::NoSession("to go on with yet".to_owned()))?
         }
     };
     store.tip(&found).await

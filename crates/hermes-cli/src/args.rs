@@ -1,5 +1,6 @@
 //! The command line as people type it. Flags are turned into requests in `commands`; nothing here acts.
 
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -57,7 +58,7 @@ pub struct Asking {
 #[derive(Debug, Clone, Default, Args)]
 pub struct Which {
     /// Go on with a session: an id, its beginning, or a title. Without a question, finish what was cut off
-    #[arg(short, long, value_name = "ID|TITLE", conflicts_with = "continue_last")]
+    #[arg(short, long, value_name = "ID|TITLE", conflicts_with = "continue_last", value_parser = NonEmptyStringValueParser::new())]
     pub resume: Option<String>,
 
     /// Go on with the newest session, or with the one of this title

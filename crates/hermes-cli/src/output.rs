@@ -4,6 +4,7 @@
 //! never leaves half an answer in somebody's file. Everything else goes to stderr, for people. A person at a terminal is
 //! never left in silence for long: [`Screen::keep_time`] shows what is being waited for.
 
+mod ending;
 mod report;
 pub(crate) mod terminal;
 mod words;
@@ -15,7 +16,7 @@ use hermes_core::ports::Listener;
 use hermes_core::stop::Stop;
 use hermes_core::turn::{End, Interrupted, Outcome};
 use hermes_model::resolve::Source;
-use hermes_types::{Event, Fault, FaultKind, Notice, OutcomeKind, SessionId};
+use hermes_types::{Event, Fault, FaultKind, Notice, SessionId};
 use std::convert::Infallible;
 use std::io::{ErrorKind, Write};
 use std::path::PathBuf;
@@ -26,6 +27,9 @@ use terminal::{Attached, Style, Terminal, harmless};
 use words::Phase;
 use work::Work;
 use wrap::Wrap;
+
+/// The command whose answer is all there is.
+pub(crate) const ONESHOT: &str = "hermes -z";
 
 pub const EXIT_FAILED: u8 = 1;
 pub const EXIT_USAGE: u8 = 2;
@@ -55,6 +59,16 @@ pub enum Aside {
     Everything,
 }
 
+/// How a conversation can go on behind a turn, as far as it is worth a word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GoOn {
+    Unsaid,
+    /// With another question.
+    WithAQuestion,
+    /// The turn has no answer yet, and work of it is done.
+    WithTheTurn,
+}
+
 pub struct Screen {
     show: Show,
     terminal: Terminal,
@@ -71,8 +85,12 @@ struct State {
     key: Option<Source>,
     phase: Phase,
     work: Work,
-    /// A question of the program itself is on the screen.
+    /// A question of the program itself is on the screen; these lines wait until it is answered.
     hushed: bool,
+    held: Vec<String>,
+    /// Words of the answer went out as they came.
+    streamed: bool,
+    go_on: GoOn,
     /// Thoughts are shown.
     reasoning: bool,
     /// Whose words are on the screen, and how they are laid out.
@@ -100,6 +118,9 @@ impl Screen {
             phase: Phase::Preparing { what: "getting ready", since: Instant::now() },
             work: Work::default(),
             hushed: false,
+            held: Vec::new(),
+            streamed: false,
+            go_on: GoOn::Unsaid,
             reasoning: false,
             voice: None,
             wrap: Wrap::default(),
@@ -117,6 +138,16 @@ impl Screen {
     /// It is one that was there before.
     pub fn goes_on_with(&self, session: SessionId) {
         self.lock().session = session;
+    }
+
+    /// Says how to go on, where that is worth a word.
+    pub fn can_go_on(&self, how: GoOn) {
+        self.lock().go_on = how;
+    }
+
+    /// Whether a tool is running.
+    pub fn is_working(&self) -> bool {
+        self.lock().work.now().is_some()
     }
 
     /// Nothing was asked, and why.
@@ -194,61 +225,6 @@ impl Screen {
         }
     }
 
-    /// Prints how the turn ended, and says it in the exit code.
-    pub fn finish(&self, outcome: &Outcome) -> ExitCode {
-        self.wipe(&mut self.lock());
-        match self.show.format {
-            OutputFormat::Text => self.finish_text(outcome),
-            OutputFormat::Json => self.line(&report::result(outcome).to_string()),
-            OutputFormat::StreamJson => self.line(&serde_json::to_string(&outcome.event()).unwrap_or_default()),
-        }
-        if self.show.aside == Aside::ErrorsAndSession && self.show.format == OutputFormat::Text {
-            err(&format!("session_id: {}\n", self.session()));
-        }
-        if let Err(error) = self.write_usage(outcome) {
-            self.complain(&error);
-            return ExitCode::from(EXIT_FAILED);
-        }
-        let broken = self.lock().broken;
-        match broken {
-            // Whoever read us has seen enough, as in `hermes … | head -1`; there is nobody to complain to.
-            None | Some(ErrorKind::BrokenPipe) => exit_code(outcome.kind()),
-            Some(reason) => {
-                self.complain(&format!("the answer could not be written: {reason}"));
-                ExitCode::from(EXIT_FAILED)
-            }
-        }
-    }
-
-    /// Writes the usage file, if one is wanted.
-    pub fn write_usage(&self, outcome: &Outcome) -> Result<(), String> {
-        let Some(path) = &self.show.usage_file else { return Ok(()) };
-        let text = format!("{}\n", report::usage(outcome));
-        std::fs::write(path, text).map_err(|error| format!("cannot write the usage file {}: {error}", path.display()))
-    }
-
-    fn finish_text(&self, outcome: &Outcome) {
-        let mut state = self.lock();
-        let shown_live = self.is_live() && outcome.end != End::SaidBefore;
-        if shown_live {
-            self.end_line(&mut state);
-        } else if let Some(text) = &outcome.text {
-            let newline = if text.ends_with('\n') || text.is_empty() { "" } else { "\n" };
-            self.out(&mut state, &format!("{text}{newline}"));
-        }
-        let trouble = match &outcome.end {
-            End::Unanswered(fault) => Some(words::explain(fault, state.provider.as_deref(), state.key.as_ref())),
-            end => end.explanation(),
-        };
-        drop(state);
-        if let Some(trouble) = trouble {
-            self.complain(&trouble);
-        }
-        for words in &outcome.undelivered {
-            self.complain(&format!("this did not reach the model any more: {words}"));
-        }
-    }
-
     /// Words of the model on the terminal, thoughts set apart from the answer.
     fn speak(&self, state: &mut State, voice: Voice, text: &str) {
         self.wipe(state);
@@ -262,6 +238,7 @@ impl Screen {
             text = text.trim_start_matches('\n').to_owned().into();
             state.voice = (!text.is_empty()).then_some(voice);
         }
+        state.streamed |= voice == Voice::Answer && state.voice.is_some();
         let shown = state.wrap.push(&text, terminal::width());
         self.write(state, voice, &shown);
     }
@@ -287,6 +264,10 @@ impl Screen {
     }
 
     fn tell(&self, state: &mut State, text: &str) {
+        if state.hushed {
+            state.held.push(text.to_owned());
+            return;
+        }
         self.end_line(state);
         err(&format!("{}\n", self.terminal.styled(Style::Dim, &self.laid_out(text))));
     }
@@ -295,6 +276,11 @@ impl Screen {
     fn laid_out(&self, text: &str) -> String {
         let text = harmless(text);
         if self.terminal.err.is_terminal() { wrap::fill(&text, terminal::width()) } else { text.into_owned() }
+    }
+
+    /// Cells of a line on stderr, where lines have an end.
+    fn width_of_lines(&self) -> usize {
+        if self.terminal.err.is_terminal() { terminal::width() } else { usize::MAX }
     }
 
     fn has_status_line(&self) -> bool {
@@ -361,6 +347,15 @@ impl Screen {
                 state.phase = Phase::Pausing { until: now + Duration::from_millis(*delay_ms) };
             }
             Event::Notice { notice: Notice::Waiting { .. } } => {}
+            Event::Notice { notice: Notice::LastWord { .. } } => {
+                // What was said before is no part of it.
+                state.streamed = false;
+                state.phase = Phase::Asking { since: now };
+            }
+            Event::ToolCallStarted { name } => state.phase = Phase::Calling { name: name.clone(), since: now },
+            Event::Reply { calls, .. } if !calls.is_empty() => {
+                state.phase = Phase::Working { what: calls.join(", "), since: now };
+            }
             Event::Notice { .. } | Event::Step { .. } => state.phase = Phase::Asking { since: now },
             Event::ToolStarted { call_id, name, about } => state.work.begins(call_id, name, about),
             Event::Reasoning { .. } if !matches!(state.phase, Phase::Thinking { .. }) => {
@@ -384,6 +379,9 @@ impl Listener for Screen {
             // The end is told by `finish`, with what came to light behind it.
             (Event::Answer { .. } | Event::Failed { .. }, _) => {}
             (_, OutputFormat::StreamJson) => {
+                if let Event::ToolFinished { call_id, .. } = &event {
+                    state.work.forget(call_id);
+                }
                 let line = serde_json::to_string(&event).unwrap_or_default();
                 self.out(&mut state, &format!("{line}\n"));
             }
@@ -391,7 +389,8 @@ impl Listener for Screen {
                 self.speak(&mut state, Voice::Answer, text);
             }
             (Event::ToolFinished { call_id, name, status, duration_ms }, _) => {
-                let line = state.work.ends(call_id, name, *status, Duration::from_millis(*duration_ms));
+                let took = Duration::from_millis(*duration_ms);
+                let line = state.work.ends(call_id, name, *status, took, self.width_of_lines());
                 if self.show.aside == Aside::Everything {
                     self.tell(&mut state, &line);
                 }
@@ -425,17 +424,10 @@ pub struct Hush<'a>(&'a Screen);
 
 impl Drop for Hush<'_> {
     fn drop(&mut self) {
-        self.0.lock().hushed = false;
-    }
-}
-
-/// Failure never looks like success.
-fn exit_code(kind: OutcomeKind) -> ExitCode {
-    match kind {
-        OutcomeKind::Answered => ExitCode::SUCCESS,
-        OutcomeKind::Interrupted => ExitCode::from(EXIT_INTERRUPTED),
-        OutcomeKind::Partial | OutcomeKind::Empty | OutcomeKind::Filtered | OutcomeKind::Failed => {
-            ExitCode::from(EXIT_FAILED)
+        let mut state = self.0.lock();
+        state.hushed = false;
+        for line in std::mem::take(&mut state.held) {
+            self.0.tell(&mut state, &line);
         }
     }
 }

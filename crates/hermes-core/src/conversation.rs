@@ -5,7 +5,7 @@
 //! handed in) is mended once, when it comes in; from then on the loop keeps it whole.
 
 use crate::ask::Line;
-use crate::repair::{mended, mended_tail};
+use crate::repair::{mended, mended_tail, open_calls};
 use hermes_types::{Content, Message, Plain, Reasoning, Request, SessionId, ToolChoice, ToolDefinition};
 use std::sync::Arc;
 
@@ -86,6 +86,12 @@ impl Conversation {
 
     pub fn last(&self) -> Option<&Message> {
         self.history.last().map(|message| &**message)
+    }
+
+    /// Whether its last turn got no answer, so that there is something to go on with.
+    pub fn is_unfinished(&self) -> bool {
+        let is_answered = matches!(self.last(), Some(Message::Assistant(_)) | None);
+        !is_answered || !open_calls(&self.history).is_empty()
     }
 
     pub(crate) fn push(&mut self, message: Message) {

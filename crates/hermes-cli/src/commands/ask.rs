@@ -1,4 +1,7 @@
-//! `hermes -z`, `hermes chat -q` and `--resume`: one turn of an agent, the truth in the exit code.
+//! `hermes -z`, `hermes chat -q`, `--resume` and `-c`: one turn of an agent, the truth in the exit code.
+//!
+//! Nothing is asked before the session is found and the tools are chosen. The answer is shown before anything is closed,
+//! and somebody who interrupts waits for running tools to end, but never for the books.
 
 mod input;
 mod kept;
@@ -10,7 +13,7 @@ use crate::commands::waiting::stop_on_signal;
 use crate::commands::{Exit, Trouble};
 use crate::hands::Hands;
 use crate::log;
-use crate::output::{Aside, Screen, Show};
+use crate::output::{Aside, GoOn, ONESHOT, Screen, Show};
 use hermes_agent::Agent;
 use hermes_core::ports::Listener;
 use hermes_core::stop::Stop;
@@ -22,12 +25,12 @@ use hermes_model::provider::Provider;
 use hermes_model::resolve::{Ask, ResolveError, Runtime};
 use hermes_store::SqliteStore;
 use hermes_tools::gate::Yolo;
-use hermes_types::{EVENT_VERSION, EndReason, Event, Fault, FaultKind, SessionId};
+use hermes_types::{EVENT_VERSION, EndReason, Event, Fault, FaultKind, OutcomeKind, SessionId};
 use jiff::Zoned;
 use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use url::Url;
 
 /// Names this alike are worth a mention when a model is not found.
@@ -35,6 +38,11 @@ const ALIKE: f64 = 0.8;
 const MOST_SUGGESTIONS: usize = 3;
 /// The endpoint has this long to say which models it has; the failure itself is known already.
 const SUGGESTION_TIMEOUT: Duration = Duration::from_secs(2);
+/// After an interrupt with no tool running, a turn is over by then or left as it is. A little longer than the turn itself
+/// waits for its record.
+const LONGEST_WAIT_FOR_NOTHING: Duration = Duration::from_millis(480);
+/// The same with tools running: their grace, and a little for their results.
+const LONGEST_WAIT_FOR_TOOLS: Duration = Duration::from_secs(4);
 
 /// What to ask, and how to show it.
 pub struct Question {
@@ -48,7 +56,7 @@ pub struct Question {
 
 pub async fn run(question: Question, profile: Option<&str>) -> ExitCode {
     let stop = stop_on_signal();
-    let script = question.command == "hermes -z" && !std::io::stderr().is_terminal();
+    let script = question.command == ONESHOT && !std::io::stderr().is_terminal();
     let show = Show {
         format: question.asking.form.format(),
         aside: match (question.quiet, script) {
@@ -66,11 +74,11 @@ pub async fn run(question: Question, profile: Option<&str>) -> ExitCode {
         never = screen.keep_time() => match never {},
     };
     match asked {
-        Ok((outcome, asking)) => {
+        Ok((outcome, used)) => {
             // The answer first: nobody waits for it because of what comes behind it.
             let code = screen.finish(&outcome);
-            if let Some((app, board)) = asking {
-                app.settle(Some(&board), |text| screen.complain(text)).await;
+            if let Some(used) = used {
+                used.let_go(&outcome, &screen, &stop).await;
             }
             code
         }
@@ -91,13 +99,47 @@ fn refuse(trouble: &Trouble, format: OutputFormat, screen: &Screen) -> ExitCode 
     trouble.exit().into()
 }
 
+/// What a turn was run with; let go of behind its answer.
+struct Used {
+    app: App,
+    board: Arc<Board>,
+    agent: Agent,
+    hands: Hands,
+    store: Result<SqliteStore, String>,
+}
+
+impl Used {
+    /// Ends what the agent started, then the session, and waits for what must not be cut off.
+    async fn let_go(self, outcome: &Outcome, screen: &Screen, stop: &Stop) {
+        let Self { app, board, agent, hands, store } = self;
+        agent.desk().close().await;
+        hands.close().await;
+        let ending = async {
+            if let Err(error) = agent.close(EndReason::CLI_CLOSE).await {
+                tracing::warn!(%error, "the end of the session was not written down");
+            }
+            if let Ok(store) = &store {
+                store.close().await;
+            }
+        };
+        // What was acknowledged is on disk; who interrupted leaves the rest to the next program. Nor do they wait twice
+        // for a store that was busy already.
+        if !(stop.stopped() && outcome.not_kept.is_some()) {
+            kept::in_time(ending, screen, stop).await;
+        }
+        // Whoever lets go of the store last waits for its writer, and that must not be the thread everything runs on.
+        tokio::task::spawn_blocking(move || drop((agent, store)));
+        app.settle(Some(&board), |text| screen.complain(text)).await;
+    }
+}
+
 /// How it went, and with what it was asked. An error means that nothing was asked.
 async fn turn(
     question: &Question,
     profile: Option<&str>,
     screen: &Arc<Screen>,
     stop: &Stop,
-) -> Result<(Outcome, Option<(App, Arc<Board>)>), Trouble> {
+) -> Result<(Outcome, Option<Used>), Trouble> {
     let interrupted = || screen.unasked(Fault::new(FaultKind::Interrupted, "interrupted"));
     let (asked, app, wanted, runtime) = tokio::select! {
         biased;
@@ -136,17 +178,45 @@ async fn turn(
         how: &question.asking.how,
     };
     let mut agent = parts.agent(session).await?;
-    let mut outcome = agent.run_conversation(asked, stop).await;
-    if let (Some(reason), true) = (&outcome.not_kept, store.is_ok()) {
+    let mut outcome = tokio::select! {
+        biased;
+        outcome = agent.run_conversation(asked, stop) => outcome,
+        // Only a store that cannot be written to keeps a turn from ending; its future ends what was started.
+        () = has_left(screen, stop) => interrupted(),
+    };
+    screen.can_go_on(go_on(&outcome, &agent, store.is_ok(), source(question)));
+    if let (Some(reason), true, false) = (&outcome.not_kept, store.is_ok(), stop.stopped()) {
         screen.complain(&kept::not_kept(reason));
     }
-    end(&agent, &hands, store, screen, stop).await;
     if let End::Unanswered(fault) = &mut outcome.end
         && fault.kind == FaultKind::ModelNotFound
     {
         fault.message.push_str(&suggest_models(&runtime, &board, &app).await);
     }
-    Ok((outcome, Some((app, board))))
+    Ok((outcome, Some(Used { app, board, agent, hands, store })))
+}
+
+/// Returns when somebody interrupted, and what is still going on is not worth their time any more.
+async fn has_left(screen: &Screen, stop: &Stop) {
+    stop.wait().await;
+    let begun = Instant::now();
+    loop {
+        tokio::time::sleep(LONGEST_WAIT_FOR_NOTHING).await;
+        if !screen.is_working() || begun.elapsed() > LONGEST_WAIT_FOR_TOOLS {
+            return;
+        }
+    }
+}
+
+/// How the conversation can go on behind a turn.
+fn go_on(outcome: &Outcome, agent: &Agent, is_kept: bool, source: &str) -> GoOn {
+    // After an interrupt only the record of the turn may be missing: its messages were kept one by one.
+    let is_kept = is_kept && (outcome.not_kept.is_none() || outcome.kind() == OutcomeKind::Interrupted);
+    match is_kept {
+        true if outcome.tool_calls > 0 && agent.conversation().is_unfinished() => GoOn::WithTheTurn,
+        true if outcome.completed() && source == agent::CLI => GoOn::WithAQuestion,
+        _ => GoOn::Unsaid,
+    }
 }
 
 /// The name of a conversation that is to go on; empty for the newest.
@@ -173,20 +243,6 @@ fn begin(screen: &Screen, app: &App, runtime: &Runtime) {
     screen.key_is_from(runtime.credential.source.clone());
 }
 
-/// Ends what the agent started, and lets go of the store.
-async fn end(agent: &Agent, hands: &Hands, store: Result<SqliteStore, String>, screen: &Screen, stop: &Stop) {
-    let closing = async {
-        if let Err(error) = agent.close(EndReason::CLI_CLOSE).await {
-            tracing::warn!(%error, "the end of the session was not written down");
-        }
-        hands.close().await;
-    };
-    kept::explained(closing, screen).await;
-    if let Ok(store) = store {
-        kept::close(store, screen, stop).await;
-    }
-}
-
 /// Everything up to the first byte that is sent.
 async fn prepare(
     question: &Question,
@@ -196,6 +252,9 @@ async fn prepare(
     let Asking { whom: Whom { provider, model }, image, .. } = &question.asking;
     let asked = match &question.prompt {
         Some(prompt) => Asked::Question(Box::new(input::content(prompt, image, screen).await?.into())),
+        None if !image.is_empty() => {
+            return Err(Trouble::Usage("an image belongs to a question; add one with `-z` or `chat -q`".into()));
+        }
         None => Asked::GoOn,
     };
     let app = App::load(profile, provider.as_deref()).await?;

@@ -1,7 +1,9 @@
 //! What the program says to a person about a turn: plain functions from what happened to a sentence.
 
+use super::GoOn;
+use hermes_core::turn::{End, Outcome};
 use hermes_model::resolve::Source;
-use hermes_types::{AgainReason, Fault, FaultKind, Notice};
+use hermes_types::{AgainReason, Fault, FaultKind, Notice, SessionId};
 use std::time::{Duration, Instant};
 
 /// Work that takes longer than this shows what is happening.
@@ -23,7 +25,12 @@ pub(super) enum Phase {
     Thinking {
         since: Instant,
     },
-    /// A tool is running.
+    /// The model writes a call of a tool, which can be long.
+    Calling {
+        name: String,
+        since: Instant,
+    },
+    /// A tool is running, or is about to.
     Working {
         what: String,
         since: Instant,
@@ -44,6 +51,7 @@ impl Phase {
         let (what, since) = match self {
             Self::Preparing { what, since } => ((*what).to_owned(), *since),
             Self::Asking { since } => (format!("waiting for {model}"), *since),
+            Self::Calling { name, since } => (format!("{model} is writing a call of {name}"), *since),
             Self::Working { what, since } => (what.clone(), *since),
             Self::Thinking { since } => (format!("{model} is thinking"), *since),
             Self::Speaking { since } => (format!("waiting for {model} to go on"), *since),
@@ -56,6 +64,29 @@ impl Phase {
         let quiet = now.saturating_duration_since(since);
         (quiet >= SILENCE).then(|| format!("… {what}, {} s (Ctrl-C stops)", quiet.as_secs()))
     }
+}
+
+/// What a person is told when there is no answer, or less than one, and how to go on.
+pub(super) fn ending(outcome: &Outcome, go_on: GoOn, provider: Option<&str>, key: Option<&Source>) -> Option<String> {
+    let session = &outcome.session;
+    let told = match &outcome.end {
+        End::Unanswered(fault) => explain(fault, provider, key),
+        End::NothingOpen => {
+            format!(
+                "nothing in session {session} is unfinished\n  to ask something: hermes chat --resume {session} -q \"…\""
+            )
+        }
+        end => end.explanation()?,
+    };
+    Some(match go_on {
+        GoOn::WithTheTurn => format!("{told}\n  to go on: hermes --resume {session}"),
+        GoOn::WithAQuestion | GoOn::Unsaid => told,
+    })
+}
+
+/// The last line for a person who may want to go on.
+pub(super) fn invitation(session: &SessionId) -> String {
+    format!("… session {session} · hermes chat -c -q \"…\" goes on")
 }
 
 /// What happened and what to type next, for the faults a person can mend. `key` is where the credential came from, if

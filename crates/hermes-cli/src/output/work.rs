@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 /// Quicker than this is not worth a number.
 const WORTH_A_NUMBER: Duration = Duration::from_millis(100);
 const WIDEST_ABOUT: usize = 60;
+/// Less than this says nothing; a narrower screen wraps.
+const NARROWEST_ABOUT: usize = 16;
 
 /// Calls that are running.
 #[derive(Debug, Default)]
@@ -27,8 +29,20 @@ impl Work {
         self.running.insert(call.clone(), started);
     }
 
-    /// The line for a call that ended.
-    pub(super) fn ends(&mut self, call: &CallId, name: &str, status: ToolStatus, took: Duration) -> String {
+    /// A call ended that nobody is told about here.
+    pub(super) fn forget(&mut self, call: &CallId) {
+        self.running.remove(call);
+    }
+
+    /// The line for a call that ended, in one line of `width` cells as far as that goes.
+    pub(super) fn ends(
+        &mut self,
+        call: &CallId,
+        name: &str,
+        status: ToolStatus,
+        took: Duration,
+        width: usize,
+    ) -> String {
         let about = self.running.remove(call).map(|started| started.about).unwrap_or_default();
         let mark = match status {
             ToolStatus::Done => "✓",
@@ -42,11 +56,13 @@ impl Work {
             ToolStatus::Blocked => "  not permitted",
             ToolStatus::Cancelled => "  interrupted",
         };
-        let about = if about.is_empty() { String::new() } else { format!("  {}", clip(&about, WIDEST_ABOUT)) };
         let time = match took < WORTH_A_NUMBER {
             true => String::new(),
             false => format!("  {:.1} s", took.as_secs_f64()),
         };
+        let others = [mark, " ", name, "  ", word, &time].iter().map(|part| part.chars().count()).sum();
+        let room = width.saturating_sub(others).saturating_sub(1).clamp(NARROWEST_ABOUT, WIDEST_ABOUT);
+        let about = if about.is_empty() { String::new() } else { format!("  {}", clip(&about, room)) };
         format!("{mark} {name}{about}{word}{time}")
     }
 

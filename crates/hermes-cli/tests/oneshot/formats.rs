@@ -2,12 +2,16 @@
 //! golden files, and the examples in `docs/events.md` are lines of them.
 
 use super::*;
+use hermes_core::turn::budget::{Exhausted, Span};
+use hermes_core::turn::{End, Interrupted};
 use hermes_testkit::{Move, golden};
-use hermes_types::{Event, Usage, Usd};
+use hermes_types::{Event, Fault, FaultKind, Usage, Usd};
 use serde_json::{Value, json};
 use std::time::Duration;
 
 const GOLDEN: &str = "tests/oneshot/golden";
+const STREAMS: [&str; 9] =
+    ["answer", "retry", "fallback", "failed", "waiting", "tools", "last_word", "over_budget", "price_unknown"];
 
 /// The same value with the parts that differ from run to run made equal, after a look at their shape.
 fn settled(mut value: Value, server: &ModelServer) -> Value {
@@ -18,6 +22,10 @@ fn settled(mut value: Value, server: &ModelServer) -> Value {
     if let Some(delay) = value.pointer_mut("/notice/delay_ms") {
         assert!(delay.as_u64().is_some_and(|delay| (250..=375).contains(&delay)), "{delay}");
         *delay = 300.into();
+    }
+    if let Some(duration) = value.get_mut("duration_ms") {
+        assert!(duration.as_u64().is_some_and(|duration| duration < 20_000), "{duration}");
+        *duration = 4.into();
     }
     if let Some(seconds) = value.pointer_mut("/notice/seconds") {
         assert!(seconds.as_u64().is_some_and(|seconds| (2..10).contains(&seconds)), "{seconds}");
@@ -51,7 +59,8 @@ async fn json_is_one_object_for_success_and_failure() {
             0,
             json!({
                 "type": "result", "version": 1, "outcome": "answered", "session_id": "20260102_030405_0a1b2c",
-                "provider": "custom:rehearsal", "model": "rehearsal-model", "api_calls": 1,
+                "provider": "custom:rehearsal", "model": "rehearsal-model", "api_calls": 1, "iterations": 1,
+                "tool_calls": 0, "exit_reason": "text_response(finish_reason=stop)",
                 "text": "Blue light scatters more.", "reasoning": "Short waves.", "stop_reason": "stop",
                 "usage": {"input_tokens": 7, "output_tokens": 5, "cache_read_tokens": 2, "cache_write_tokens": 1,
                     "reasoning_tokens": 3, "cost": 0.0015},
@@ -61,7 +70,8 @@ async fn json_is_one_object_for_success_and_failure() {
             1,
             json!({
                 "type": "result", "version": 1, "outcome": "failed", "session_id": "20260102_030405_0a1b2c",
-                "provider": "custom:rehearsal", "model": "rehearsal-model", "api_calls": 1,
+                "provider": "custom:rehearsal", "model": "rehearsal-model", "api_calls": 1, "iterations": 1,
+                "tool_calls": 0, "exit_reason": "api_error(billing)",
                 "error": {"kind": "billing", "message": "HTTP 402: scripted status 402"},
             }),
         ),
@@ -88,12 +98,19 @@ async fn nothing_configured_is_json_too() {
 
 /// Runs the stream of a script and holds it against its golden file.
 async fn stream(name: &str, code: i32, script: impl Into<hermes_testkit::Script>) {
+    stream_with(name, code, "", &[], script).await;
+}
+
+/// The same with more settings and flags.
+async fn stream_with(name: &str, code: i32, more: &str, flags: &[&str], script: impl Into<hermes_testkit::Script>) {
     let server = ModelServer::start(script).await;
     let fallback = "fallback_providers:\n  - provider: custom:spare\n    model: spare-model\n";
     let spare = format!("  - name: spare\n    base_url: {}\n    key_env: REHEARSAL_KEY\n", server.base_url());
     let world = home_at(&server);
-    let world = world.config(&format!("{}{spare}{fallback}", settings(&server.base_url(), "chat_completions")));
-    let ran = hermes(&world, &["-z", "hi", "--output-format", "stream-json"]).await.expect_code(code);
+    let world = world.config(&format!("{}{spare}{fallback}{more}", settings(&server.base_url(), "chat_completions")));
+    std::fs::write(world.work_dir().join("notes.txt"), "milk\n").expect("written");
+    let flags = [&["-z", "hi", "--output-format", "stream-json"], flags].concat();
+    let ran = hermes(&world, &flags).await.expect_code(code);
     assert_eq!(ran.stderr, "");
     let lines = ran.stdout.lines().map(|line| {
         let event: Event = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
@@ -110,16 +127,29 @@ async fn streams_are_what_they_were() {
     stream("retry", 0, [Move::say("Blue li").chunk(7).cut_after(2), spoken()]).await;
     stream("fallback", 0, [Move::status(402), spoken()]).await;
     stream("failed", 1, [Move::status(401), Move::status(401)]).await;
-    stream("tool_call", 1, Move::say("").call("terminal", json!({"command": "date"}))).await;
     stream("waiting", 0, spoken().delay(Duration::from_millis(3000))).await;
+}
+
+fn look(path: &str) -> Move {
+    Move::say("Let me look.").chunk(20).call("read_file", json!({"path": path}))
+}
+
+#[tokio::test]
+async fn streams_of_turns_with_tools_are_what_they_were() {
+    let unknown = Move::say("").call("get_weather", json!({"city": "Rome"}));
+    stream("tools", 0, [look("notes.txt"), unknown, spoken()]).await;
+    let moves = [look("notes.txt"), look("missing.txt"), Move::say("There is milk.").chunk(20)];
+    stream_with("last_word", 1, "", &["--max-turns", "2"], moves).await;
+    stream_with("over_budget", 1, "budget:\n  turn_tokens: 100\n", &[], [look("notes.txt")]).await;
+    let priceless = [look("notes.txt"), Move::say("Milk.")];
+    stream_with("price_unknown", 0, "budget:\n  turn_usd: 5\n", &[], priceless).await;
 }
 
 #[test]
 fn the_examples_in_the_documentation_are_real() {
     let page = std::fs::read_to_string("../../docs/events.md").expect("the page");
-    let golden: String = ["answer", "retry", "fallback", "failed", "tool_call", "waiting"]
-        .map(|name| std::fs::read_to_string(format!("{GOLDEN}/{name}.jsonl")).expect("a golden file"))
-        .concat();
+    let golden: String =
+        STREAMS.map(|name| std::fs::read_to_string(format!("{GOLDEN}/{name}.jsonl")).expect("a golden file")).concat();
     let examples: Vec<&str> = page.lines().filter(|line| line.starts_with(r#"{"type":"#)).collect();
     for example in &examples {
         let event =
@@ -127,21 +157,62 @@ fn the_examples_in_the_documentation_are_real() {
         let is_result = parsed(example)["type"] == "result";
         assert!(is_result || event.is_ok_and(|event| event == *example), "not an event of this version: {example}");
     }
-    for line in golden.lines() {
-        let kind = |text: &str| {
-            let value = parsed(text);
-            (value["type"].to_string(), value["notice"]["what"].to_string())
-        };
-        let shown = examples.iter().find(|example| kind(example) == kind(line));
-        assert!(shown.is_some(), "no example of {line}");
+    for kind in names_of(r#"{"type":"?"}"#) {
+        let shown = examples.iter().any(|example| parsed(example)["type"] == kind.as_str());
+        assert!(shown, "no example of the event {kind}");
     }
-    for kind in hermes_types::FaultKind::ALL {
+    for what in names_of(r#"{"type":"notice","notice":{"what":"?"}}"#) {
+        let shown = examples.iter().any(|example| parsed(example)["notice"]["what"] == what.as_str());
+        assert!(shown, "no example of the notice {what}");
+    }
+    for end in every_end() {
+        let reason = end.exit_reason();
+        let word = reason.split_once('(').map_or(reason.as_str(), |(word, _)| word);
+        assert!(page.contains(&format!("| `{word}")), "no row for the exit reason {reason}");
+    }
+    for kind in FaultKind::ALL {
         let word = serde_json::to_value(kind).expect("a kind");
         let row = word.as_str().map_or_else(|| r#"| `{"refused": …}` |"#.to_owned(), |word| format!("| `{word}` |"));
         assert!(page.contains(&row), "no row for {word}");
     }
     let from_golden = examples.iter().filter(|example| golden.lines().any(|line| line == **example)).count();
-    assert!(from_golden >= 9, "only {from_golden} examples are lines of golden files");
+    assert!(from_golden >= 17, "only {from_golden} examples are lines of golden files");
+}
+
+/// The names that could stand in place of `?`, as the reader of events lists them.
+fn names_of(unknown: &str) -> Vec<String> {
+    let error = serde_json::from_str::<Event>(unknown).expect_err("no such name").to_string();
+    let (_, expected) = error.split_once("expected one of ").expect("the names");
+    expected.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+}
+
+/// One of each way a turn can end. A new way does not compile until it is here.
+fn every_end() -> Vec<End> {
+    let reached = Exhausted { span: Span::Turn, key: "budget.turn_usd".into(), message: String::new() };
+    let first = End::Answered(hermes_types::StopReason::Stop);
+    std::iter::successors(Some(first), |end| {
+        Some(match end {
+            End::Answered(_) => End::SaidBefore,
+            End::SaidBefore => End::LastWord { used: 2, most: 2 },
+            End::LastWord { .. } => End::BrokenOff,
+            End::BrokenOff => End::TooLong,
+            End::TooLong => End::ThoughtTooLong,
+            End::ThoughtTooLong => End::CutCalls,
+            End::CutCalls => End::UnknownTools,
+            End::UnknownTools => End::Empty,
+            End::Empty => End::Filtered,
+            End::Filtered => End::Interrupted(Interrupted::BetweenSteps),
+            End::Interrupted(Interrupted::BetweenSteps) => End::Interrupted(Interrupted::WhileAsking),
+            End::Interrupted(Interrupted::WhileAsking) => End::Interrupted(Interrupted::WhileWorking),
+            End::Interrupted(Interrupted::WhileWorking) => End::OverBudget(reached.clone()),
+            End::OverBudget(_) => End::Unanswered(Fault::new(FaultKind::Auth, "")),
+            End::Unanswered(_) => End::Aborted(String::new()),
+            End::Aborted(_) => End::NotKept(String::new()),
+            End::NotKept(_) => End::NothingOpen,
+            End::NothingOpen => return None,
+        })
+    })
+    .collect()
 }
 
 #[tokio::test]
@@ -154,7 +225,8 @@ async fn the_usage_file_is_written_on_success_and_on_every_failure() {
         "estimated_cost_usd": null, "cost_status": "unknown", "cost_source": "none", "input_tokens": 0,
         "output_tokens": 0, "cache_read_tokens": 0, "cache_write_tokens": 0, "reasoning_tokens": 0, "total_tokens": 0,
         "api_calls": 0, "model": null, "provider": null, "session_id": "20260102_030405_0a1b2c", "completed": false,
-        "failed": true, "service_tier": null,
+        "failed": true, "service_tier": null, "iterations": 0, "tool_calls": 0,
+        "turn_exit_reason": "api_error(not_configured)",
     });
     let with = |changes: Value| {
         let mut expected = nothing.clone();
@@ -169,15 +241,16 @@ async fn the_usage_file_is_written_on_success_and_on_every_failure() {
             "estimated_cost_usd": 0.0015, "cost_status": "actual", "cost_source": "provider_cost_api", "input_tokens": 7,
             "output_tokens": 5, "cache_read_tokens": 2, "cache_write_tokens": 1, "reasoning_tokens": 3,
             "total_tokens": 15, "api_calls": 2, "model": "rehearsal-model", "provider": "custom:rehearsal",
-            "completed": true, "failed": false,
+            "completed": true, "failed": false, "iterations": 1,
+            "turn_exit_reason": "text_response(finish_reason=stop)",
         }))
     );
     hermes(&world, &["-z", "hi", "--usage-file", "usage.json"]).await.expect_code(1);
     assert_eq!(
         report(),
         with(json!({
-            "api_calls": 1, "model": "rehearsal-model", "provider": "custom:rehearsal",
-            "failure": {"kind": "auth", "message": "HTTP 401: scripted status 401"},
+            "api_calls": 1, "model": "rehearsal-model", "provider": "custom:rehearsal", "iterations": 1,
+            "turn_exit_reason": "api_error(auth)", "failure": {"kind": "auth", "message": "HTTP 401: scripted status 401"},
         }))
     );
     hermes(&world, &["-z", "hi", "--provider", "nobody", "--usage-file", "usage.json"]).await.expect_code(2);

@@ -1,6 +1,5 @@
 //! What is on disk after a question, however it ended.
 
-use super::interrupts::until_asked;
 use super::*;
 use hermes_testkit::Move;
 use serde_json::{Value, json};

@@ -29,6 +29,7 @@ impl Person {
     }
 
     /// A call on a terminal. Quotes of the shell are not for arguments that have some.
+    #[allow(dead_code, reason = "only calls by hand need it")]
     pub(crate) fn calling(world: &World, tool: &str, arguments: &Value) -> Self {
         let json = arguments.to_string();
         assert!(!json.contains('\''), "{json}");

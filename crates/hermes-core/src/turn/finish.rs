@@ -2,14 +2,20 @@
 
 use super::outcome::{End, Outcome};
 use super::state::Turn;
-use hermes_types::TurnRecord;
+use crate::stop::Stop;
+use hermes_types::{OutcomeKind, TurnRecord};
+use std::time::Duration;
+
+/// Somebody who interrupted does not wait longer for the books.
+const AFTER_INTERRUPT: Duration = Duration::from_millis(400);
 
 impl Turn<'_> {
-    pub(super) async fn finish(mut self, end: End) -> Outcome {
+    pub(super) async fn finish(mut self, end: End, stop: &Stop) -> Outcome {
+        let beside_calls = self.beside_calls.take().filter(|_| end.kind() == OutcomeKind::Partial);
         let card = self.card();
         let outcome = Outcome {
             session: self.talk.session.clone(),
-            text: self.text.take(),
+            text: self.text.take().or(beside_calls),
             reasoning: self.reasoning.take(),
             iterations: self.iterations.used(),
             api_calls: self.talk.line.calls() - self.calls_before,
@@ -25,7 +31,7 @@ impl Turn<'_> {
             not_kept: self.not_kept.take().or_else(|| self.ports.book.unusable().map(str::to_owned)),
             end,
         };
-        let mut outcome = self.write_down(outcome).await;
+        let mut outcome = self.write_down(outcome, stop).await;
         if let End::NotKept(reason) = &outcome.end {
             outcome.not_kept.get_or_insert_with(|| reason.clone());
         }
@@ -37,7 +43,7 @@ impl Turn<'_> {
         outcome
     }
 
-    async fn write_down(&self, mut outcome: Outcome) -> Outcome {
+    async fn write_down(&self, mut outcome: Outcome, stop: &Stop) -> Outcome {
         let record = TurnRecord {
             session: outcome.session.clone(),
             started_at: self.began,
@@ -47,9 +53,20 @@ impl Turn<'_> {
             tool_calls: outcome.tool_calls,
             error: outcome.end.explanation(),
         };
-        if let Err(error) = self.ports.book.turn_ended(record).await {
-            outcome.not_kept.get_or_insert(error.to_string());
+        let written = tokio::select! {
+            biased;
+            written = self.ports.book.turn_ended(record) => written.map_err(|error| error.to_string()),
+            () = self.has_left(stop) => Err("the session store was busy when the turn was interrupted".to_owned()),
+        };
+        if let Err(reason) = written {
+            outcome.not_kept.get_or_insert(reason);
         }
         outcome
+    }
+
+    /// Returns when somebody interrupted and has waited long enough.
+    async fn has_left(&self, stop: &Stop) {
+        stop.wait().await;
+        self.ports.clock.alarm(AFTER_INTERRUPT).await;
     }
 }

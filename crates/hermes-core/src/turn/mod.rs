@@ -34,7 +34,7 @@ use std::convert::Infallible;
 pub async fn run_turn(talk: &mut Conversation, asked: Asked, ports: &Ports<'_>, stop: &Stop) -> Outcome {
     let mut turn = Turn::new(talk, ports);
     let Err(end) = drive(&mut turn, asked, stop).await;
-    turn.finish(end).await
+    turn.finish(end, stop).await
 }
 
 async fn drive(turn: &mut Turn<'_>, asked: Asked, stop: &Stop) -> Result<Infallible, End> {

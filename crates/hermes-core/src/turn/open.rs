@@ -60,8 +60,7 @@ impl Turn<'_> {
         let left = open_calls(self.talk.history());
         match asked {
             Asked::GoOn => {
-                let is_answered = matches!(self.talk.last(), Some(Message::Assistant(_)) | None);
-                if left.is_empty() && is_answered {
+                if !self.talk.is_unfinished() {
                     return Err(End::NothingOpen);
                 }
                 self.begins_at = question_at(self.talk.history()).unwrap_or(self.begins_at);

@@ -24,6 +24,8 @@ pub(super) struct Turn<'a> {
     pub(super) parts: Vec<String>,
     /// Text beside the last calls, when those only kept house.
     pub(super) said_before: Option<String>,
+    /// The last text beside calls: what there is to read when no answer comes.
+    pub(super) beside_calls: Option<String>,
     /// What the person gets to read, as far as it is known.
     pub(super) text: Option<String>,
     pub(super) reasoning: Option<String>,
@@ -53,6 +55,7 @@ impl<'a> Turn<'a> {
             strikes: Strikes::default(),
             parts: Vec::new(),
             said_before: None,
+            beside_calls: None,
             text: None,
             reasoning: None,
             usage: None,
@@ -113,8 +116,11 @@ impl<'a> Turn<'a> {
     /// Whether the calls of a reply only keep house; then the text beside them may be the answer.
     pub(super) fn remember_text(&mut self, reply: &Reply) {
         let keeps_house = reply.tool_calls().iter().all(|call| HOUSEKEEPING.contains(&call.function.name.as_str()));
-        let text = reply.text();
-        self.said_before = (keeps_house && !text.trim().is_empty()).then_some(text);
+        let text = Some(reply.text()).filter(|text| !text.trim().is_empty());
+        if text.is_some() {
+            self.beside_calls.clone_from(&text);
+        }
+        self.said_before = text.filter(|_| keeps_house);
     }
 
     /// Who is asked now.

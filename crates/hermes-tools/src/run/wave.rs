@@ -93,6 +93,13 @@ impl Hands {
                     Err(finished) => finished,
                 },
             };
+            // Nobody saw it begin; that it will not is news all the same.
+            desk.shop.listener.hear(Event::ToolFinished {
+                call_id: settled.call.clone(),
+                name: settled.name.clone(),
+                status: settled.status,
+                duration_ms: 0,
+            });
             let finished = self.conclude(settled, read.shown.as_ref(), desk).await;
             abort = abort.or(tell(witness, &finished).await);
             put(&mut results, place, finished);

@@ -25,20 +25,21 @@ pub(super) async fn open(app: &App, screen: &Screen, stop: &Stop) -> Result<Sqli
     }
 }
 
-/// Lets go of the store. The last one to do so waits for the writer, and that must not be the thread everything runs on.
-pub(super) async fn close(store: SqliteStore, screen: &Screen, stop: &Stop) {
-    let closing = store.close();
-    if stop.stopped() {
-        // What was acknowledged is on disk; emptying the log can wait for the next program.
-        let _ = tokio::time::timeout(AFTER_INTERRUPT, closing).await;
-    } else {
-        explained(closing, screen).await;
+/// Waits for the store, but not for long when somebody interrupts.
+pub(super) async fn in_time(work: impl Future<Output = ()>, screen: &Screen, stop: &Stop) {
+    let has_left = async {
+        stop.wait().await;
+        tokio::time::sleep(AFTER_INTERRUPT).await;
+    };
+    tokio::select! {
+        biased;
+        () = explained(work, screen) => {}
+        () = has_left => {}
     }
-    tokio::task::spawn_blocking(move || drop(store));
 }
 
 /// Says what is being waited for when it takes long.
-pub(super) async fn explained<T>(work: impl Future<Output = T>, screen: &Screen) -> T {
+async fn explained<T>(work: impl Future<Output = T>, screen: &Screen) -> T {
     let mut work = std::pin::pin!(work);
     match tokio::time::timeout(WORTH_A_LINE, &mut work).await {
         Ok(done) => done,

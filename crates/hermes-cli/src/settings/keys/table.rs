@@ -555,6 +555,7 @@ pub static KEYS: &[Key] = &[
     key("budget.turn_tokens", "", "most tokens for one message"),
     key("budget.session_tokens", "", "most tokens for a session"),
     key("budget.day_tokens", "", "most tokens for a day"),
+    key("budget.turn_seconds", "", "most seconds for one message"),
     key("budget.turn_usd", "", "most dollars for one message"),
     key("budget.session_usd", "", "most dollars for a session"),
     key("budget.day_usd", "", "most dollars for a day"),

@@ -1,0 +1,118 @@
+//! Conversations that go on: by id, by its beginning, by title, as the newest, and in the middle of a turn.
+
+use super::*;
+
+/// What the model was asked in the newest request, in short: who said what.
+fn heard(server: &ModelServer) -> Vec<String> {
+    let messages = asked(server).pop().expect("asked");
+    let messages = messages.as_array().expect("messages").clone();
+    messages.iter().map(|message| format!("{}: {}", message["role"], message["content"])).collect()
+}
+
+#[tokio::test]
+async fn a_session_goes_on_by_every_name_it_has() {
+    let answers = (0..6).map(|number| Move::say(&format!("answer {number}"))).collect::<Vec<_>>();
+    let server = ModelServer::start(answers).await;
+    let world = home_at(&server);
+    let id = session_of(&world, &["-z", "question 0"]).await;
+    hermes(&world, &["sessions", "rename", &id, "The sky"]).await.expect_code(0);
+    let names = [
+        vec!["--resume", id.as_str(), "-z"],
+        vec!["chat", "--resume", &id[..id.len() - 2], "-q"],
+        vec!["-r", "The sky", "chat", "-q"],
+        vec!["-c", "-z"],
+        vec!["chat", "-c", "The sky", "-q"],
+    ];
+    for (number, name) in names.iter().enumerate() {
+        let question = format!("question {}", number + 1);
+        let ran = hermes(&world, &[&name[..], &[&question]].concat()).await.expect_code(0);
+        assert_eq!(ran.stdout, format!("answer {}\n", number + 1));
+        let expected =
+            (0..=number).flat_map(|n| [format!(r#""user": "question {n}""#), format!(r#""assistant": "answer {n}""#)]);
+        let expected: Vec<String> = expected.chain([format!(r#""user": "{question}""#)]).collect();
+        assert_eq!(heard(&server), expected, "{name:?}");
+    }
+    assert_eq!(session_of_newest(&world).await, id, "it is one conversation");
+    server.finish();
+}
+
+async fn session_of_newest(world: &World) -> String {
+    let ran = hermes(world, &["sessions", "list", "--json"]).await.expect_code(0);
+    let listed: Value = serde_json::from_str(&ran.stdout).expect("JSON");
+    assert_eq!(listed.as_array().map(Vec::len), Some(1), "{listed}");
+    listed[0]["id"].as_str().expect("an id").to_owned()
+}
+
+#[tokio::test]
+async fn a_name_nobody_has_is_no_question() {
+    let server = ModelServer::start(Vec::<Move>::new()).await;
+    let world = home_at(&server);
+    let nothing = hermes(&world, &["-c", "-z", "hi"]).await;
+    let message = "hermes -z: there is no session to go on with yet; `hermes sessions list` shows what there is.\n";
+    assert_eq!(told(&nothing), (Some(1), "", message));
+    for name in [&["--resume", "nobody"][..], &["-c", "nobody"]] {
+        let ran = hermes(&world, &[name, &["-z", "hi"]].concat()).await;
+        let message = "hermes -z: there is no session nobody; `hermes sessions list` shows what there is.\n";
+        assert_eq!(told(&ran), (Some(1), "", message), "{name:?}");
+    }
+    let empty = hermes(&world, &["--resume", "", "-z", "hi"]).await.expect_code(2);
+    assert!(empty.stderr.contains("--resume"), "{}", empty.stderr);
+    assert!(server.model_requests().is_empty());
+    server.finish();
+}
+
+#[tokio::test]
+async fn a_turn_that_was_cut_off_is_finished_without_a_question() {
+    let server = ModelServer::start([run("echo one >> log"), Move::silence(), Move::say("One line is written.")]).await;
+    let world = home_at(&server);
+    let mut child = world.command(HERMES, &["-z", "write a line"]).spawn().expect("started");
+    until(|| server.model_requests().len() == 2, "the result was not sent").await;
+    child.kill().await.expect("killed");
+    let id = session_of_newest(&world).await;
+    let ran = hermes(&world, &["--resume", &id]).await;
+    assert_eq!(told(&ran), (Some(0), "One line is written.\n", ""));
+    let log = std::fs::read_to_string(world.work_dir().join("log")).expect("a log");
+    assert_eq!(log, "one\n", "what was done is not done again");
+    let requests = asked(&server);
+    assert_eq!(requests[2], requests[1], "the model is asked the same again");
+    let again = hermes(&world, &["--resume", &id]).await;
+    let message = format!(
+        "hermes: nothing in session {id} is unfinished\n  to ask something: hermes chat --resume {id} -q \"…\"\n"
+    );
+    assert_eq!(told(&again), (Some(1), "", message.as_str()));
+    server.finish();
+}
+
+#[tokio::test]
+async fn what_scripts_ask_stays_out_of_the_list() {
+    let server = ModelServer::start([Move::say("one"), Move::say("two"), Move::say("three")]).await;
+    let world = home_at(&server);
+    let mine = session_of(&world, &["-z", "by hand"]).await;
+    let hidden = session_of(&world, &["-z", "by a script", "--source", "tool"]).await;
+    assert_eq!(session_of_newest(&world).await, mine, "the other one is not listed");
+    assert_eq!(session_of(&world, &["-c", "-z", "go on"]).await, mine, "nor is it the newest of a person");
+    let shown = hermes(&world, &["sessions", "show", &hidden]).await.expect_code(0);
+    assert!(shown.stdout.contains("by a script"), "{}", shown.stdout);
+    server.finish();
+}
+
+/// Two programs in one conversation: both answer, and what they leave behind is a conversation a model understands (the
+/// server checks every request).
+#[tokio::test]
+async fn two_programs_in_one_session_spoil_nothing() {
+    let answers = (0..4).map(|_| Move::say("Yes.")).collect::<Vec<_>>();
+    let server = ModelServer::start(answers).await;
+    let world = home_at(&server);
+    let id = session_of(&world, &["-z", "first"]).await;
+    let (one, two) = (["--resume", &id, "-z", "left"], ["--resume", &id, "-z", "right"]);
+    let (one, two) = tokio::join!(hermes(&world, &one), hermes(&world, &two));
+    assert_eq!([told(&one), told(&two)], [(Some(0), "Yes.\n", ""); 2]);
+    assert_eq!(told(&hermes(&world, &["--resume", &id, "-z", "last"]).await), (Some(0), "Yes.\n", ""));
+    let all = heard(&server).join("\n");
+    for question in ["first", "left", "right", "last"] {
+        assert!(all.contains(question), "{question} is lost: {all}");
+    }
+    // Neither knew of the other one, so their requests do not extend each other; everything else holds.
+    server.take_violations().iter().for_each(|told| assert!(told.contains("does not extend the one before"), "{told}"));
+    server.finish();
+}

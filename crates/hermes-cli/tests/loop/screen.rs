@@ -1,0 +1,93 @@
+//! The loop on a real terminal: lines for calls, what is going on meanwhile, and a question in the middle of a turn.
+
+use super::person::Person;
+use super::*;
+use std::num::NonZero;
+
+const QUESTION: &str = " s) > ";
+/// No model is consulted before.
+const ASK_THE_PERSON: &str = "approvals:\n  mode: manual\n";
+
+/// What is on the screen after all bytes have arrived.
+fn shown(bytes: &str, columns: u16) -> Vec<String> {
+    let cells = |count| NonZero::new(count).expect("a terminal has cells");
+    let mut parser = vt100::Parser::new(cells(40), cells(columns), 0);
+    parser.process(bytes.as_bytes());
+    parser.screen().contents().lines().map(|line| line.trim_end().to_owned()).collect()
+}
+
+#[tokio::test]
+async fn words_calls_and_the_way_on_are_lines_of_their_own() {
+    let look =
+        Move::say("Let me look.").call("terminal", json!({"command": "echo a && echo b # a long comment on it"}));
+    let server = ModelServer::start([look, Move::say("Two lines.")]).await;
+    let world = home_at(&server).env("TERM", "xterm");
+    let ran = on_terminal(&world, 80, "chat -q hi").await.expect_code(0);
+    let mut lines = shown(&ran.stdout, 80);
+    let last = lines.pop().unwrap_or_default();
+    let id = last.strip_prefix("… session ").and_then(|rest| rest.strip_suffix(" · hermes chat -c -q \"…\" goes on"));
+    assert!(id.is_some_and(is_session_id), "{last}");
+    let lines: Vec<&str> = lines.iter().map(|line| without_time(line)).collect();
+    assert_eq!(lines, ["Let me look.", "✓ terminal  echo a && echo b # a long comment on it", "Two lines."]);
+    server.finish();
+
+    let server = ModelServer::start([Move::say("Hello.")]).await;
+    let ran = on_terminal(&home_at(&server).env("TERM", "xterm"), 80, "-z hi").await.expect_code(0);
+    assert_eq!(shown(&ran.stdout, 80), ["Hello."], "-z is the answer and nothing else");
+    server.finish();
+}
+
+#[tokio::test]
+async fn a_call_is_one_line_on_a_narrow_screen_too() {
+    let server = ModelServer::start([run("echo a && echo b # a long comment on it"), Move::say("Ok.")]).await;
+    let world = home_at(&server).env("TERM", "xterm");
+    let ran = on_terminal(&world, 40, "chat -q hi").await.expect_code(0);
+    let lines = shown(&ran.stdout, 40);
+    assert!(lines[0].starts_with("✓ terminal  echo a") && lines[0].chars().count() < 40, "{lines:?}");
+    assert_eq!(lines[1], "Ok.", "{lines:?}");
+    server.finish();
+}
+
+#[tokio::test]
+async fn a_long_command_is_named_while_it_runs() {
+    let server = ModelServer::start([run("sleep 3.2"), Move::say("Slept.")]).await;
+    let world = home_at(&server).env("TERM", "xterm");
+    let ran = on_terminal(&world, 80, "-z hi").await.expect_code(0);
+    assert!(ran.stdout.contains("… terminal sleep 3.2, 2 s (Ctrl-C stops)"), "{:?}", ran.stdout);
+    let lines = shown(&ran.stdout, 80);
+    assert_eq!(lines.len(), 2, "no status is left behind: {lines:?}");
+    assert!(lines[0].starts_with("✓ terminal  sleep 3.2  3."), "{lines:?}");
+    server.finish();
+}
+
+#[tokio::test]
+async fn consent_is_asked_for_in_the_middle_of_a_turn() {
+    for (keys, stays, mark) in [("o\n", false, "✓ terminal  rm -rf build"), ("n\n", true, "⊘ terminal  not permitted")]
+    {
+        let server = ModelServer::start([
+            Move::say("I will clean up.").call("terminal", json!({"command": "rm -rf build"})),
+            Move::say("That was it."),
+        ])
+        .await;
+        let world = home_with(&server, ASK_THE_PERSON).env("TERM", "xterm").env("NO_COLOR", "1");
+        std::fs::create_dir_all(world.work_dir().join("build/deep")).expect("a folder");
+        let mut person = Person::at(&world, "chat -q 'clean up'");
+        person.sees("I will clean up.").await.sees("rm -rf build").await.sees(QUESTION).await.types(keys).await;
+        person.sees(mark).await.sees("That was it.").await;
+        let (code, seen) = person.leaves().await;
+        assert_eq!((code, world.work_dir().join("build").exists()), (Some(0), stays), "{seen}");
+        server.finish();
+    }
+}
+
+#[tokio::test]
+async fn an_interrupt_at_a_question_is_no_consent() {
+    let server = ModelServer::start([run("rm -rf build")]).await;
+    let world = home_with(&server, ASK_THE_PERSON).env("TERM", "xterm").env("NO_COLOR", "1");
+    std::fs::create_dir_all(world.work_dir().join("build/deep")).expect("a folder");
+    let mut person = Person::at(&world, "chat -q 'clean up'");
+    person.sees(QUESTION).await.types("\u{3}").await.sees("to go on: hermes --resume ").await;
+    let (code, seen) = person.leaves().await;
+    assert_eq!((code, world.work_dir().join("build").exists()), (Some(130), true), "{seen}");
+    server.finish();
+}

@@ -1,0 +1,107 @@
+//! What stories about the real program need: a home of its own, a scripted server as its only provider, and a look at what
+//! came of it. Every run, whatever it is about, is searched for the key: no output may ever show it.
+
+use hermes_testkit::{ModelServer, Ran, World};
+use std::time::{Duration, Instant};
+use tokio::process::{Child, Command};
+
+pub(crate) const HERMES: &str = env!("CARGO_BIN_EXE_hermes");
+pub(crate) const KEY: &str = "sk-rehearsal-0123456789abcdef";
+
+/// An empty home on a machine where no model server runs.
+pub(crate) fn nowhere() -> World {
+    let world = World::new().env("HERMES_MANAGED_DIR", "/nonexistent");
+    ["OLLAMA_HOST", "LM_BASE_URL", "VLLM_BASE_URL", "LLAMACPP_BASE_URL"]
+        .iter()
+        .fold(world, |world, name| world.env(name, "http://127.0.0.1:9/v1"))
+}
+
+/// A home whose only provider is this server.
+pub(crate) fn home_at(server: &ModelServer) -> World {
+    server.expect_key(KEY);
+    nowhere().env("REHEARSAL_KEY", KEY).config(&settings(&server.base_url(), "chat_completions"))
+}
+
+pub(crate) fn settings(base_url: &str, api_mode: &str) -> String {
+    format!(
+        "model:\n  provider: custom:rehearsal\n  default: rehearsal-model\ncustom_providers:\n  - name: rehearsal\n    \
+         base_url: {base_url}\n    key_env: REHEARSAL_KEY\n    api_mode: {api_mode}\n"
+    )
+}
+
+pub(crate) async fn hermes(world: &World, arguments: &[&str]) -> Ran {
+    keeping_secrets(world.run(HERMES, arguments).await)
+}
+
+/// A line of shell in which `$0` is the program.
+pub(crate) async fn shell(world: &World, line: &str) -> Ran {
+    keeping_secrets(world.run("/bin/sh", &["-c", line, HERMES]).await)
+}
+
+/// The program on a terminal of this many columns. What it prints, escapes and all, is in `stdout`.
+pub(crate) async fn on_terminal(world: &World, columns: u16, arguments: &str) -> Ran {
+    let line = format!("stty cols {columns} rows 24 -echo; exec {HERMES} {arguments}");
+    keeping_secrets(world.run("script", &["-qec", &line, "/dev/null"]).await)
+}
+
+#[track_caller]
+pub(crate) fn keeping_secrets(ran: Ran) -> Ran {
+    for (name, text) in [("stdout", &ran.stdout), ("stderr", &ran.stderr)] {
+        assert!(!text.contains(KEY), "{name} shows the key:\n{text}");
+    }
+    ran
+}
+
+/// Exit code, stdout, stderr.
+pub(crate) fn told(ran: &Ran) -> (Option<i32>, &str, &str) {
+    (ran.code, &ran.stdout, &ran.stderr)
+}
+
+/// The conversation in each request, without the words the program itself begins with.
+pub(crate) fn asked(server: &ModelServer) -> Vec<serde_json::Value> {
+    let conversation = |request: &hermes_testkit::Received| {
+        let mut messages = request.json()["messages"].as_array().expect("messages").clone();
+        messages.retain(|message| message["role"] != "system");
+        messages.into()
+    };
+    server.model_requests().iter().map(conversation).collect()
+}
+
+/// Session ids differ from run to run but not in their shape: `20260102_030405_0a1b2c`.
+pub(crate) fn is_session_id(text: &str) -> bool {
+    let shape = |(c, pattern): (char, char)| match pattern {
+        '0' => c.is_ascii_digit(),
+        'a' => c.is_ascii_hexdigit(),
+        _ => c == pattern,
+    };
+    let pattern = "00000000_000000_aaaaaa";
+    text.len() == pattern.len() && text.chars().zip(pattern.chars()).all(shape)
+}
+
+pub(crate) async fn signal(child: &Child, name: &str) {
+    let pid = child.id().expect("still running").to_string();
+    assert!(Command::new("kill").args([name, &pid]).status().await.expect("kill runs").success());
+}
+
+/// The program's end, and how long after now it came.
+pub(crate) async fn end(child: Child) -> (Ran, Duration) {
+    let begun = Instant::now();
+    let output = child.wait_with_output().await.expect("ended");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let (stdout, stderr, code) = (text(&output.stdout), text(&output.stderr), output.status.code());
+    let wall = begun.elapsed();
+    (keeping_secrets(Ran { stdout, stderr, code, wall }), wall)
+}
+
+pub(crate) async fn until_asked(server: &ModelServer) {
+    until(|| !server.model_requests().is_empty(), "nothing was asked").await;
+}
+
+/// Waits for something that will happen.
+pub(crate) async fn until(happened: impl Fn() -> bool, otherwise: &str) {
+    let begun = Instant::now();
+    while !happened() {
+        assert!(begun.elapsed() < Duration::from_secs(20), "{otherwise}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
