@@ -38,6 +38,10 @@ impl Turn<'_> {
     }
 
     async fn write_down(&self, mut outcome: Outcome) -> Outcome {
+        if let End::Taken(_) = outcome.end {
+            // The books are with the program that is at work.
+            return outcome;
+        }
         let record = TurnRecord {
             session: outcome.session.clone(),
             started_at: self.began,
@@ -47,7 +51,8 @@ impl Turn<'_> {
             tool_calls: outcome.tool_calls,
             error: outcome.end.explanation(),
         };
-        if let Err(error) = self.ports.book.turn_ended(record).await {
+        let (written, left) = tokio::join!(self.ports.book.turn_ended(record), self.ports.book.leave());
+        if let Err(error) = written.and(left) {
             outcome.not_kept.get_or_insert(error.to_string());
         }
         outcome
