@@ -138,6 +138,7 @@ impl Agent {
         let kept = store.session(&session.id).await?.ok_or_else(|| StoreError::NoSession(session.id.to_string()))?;
         let rows = store.messages(&session.id).await?;
         let is_live = |row: &StoredMessage| row.state == RowState::Live && row.foreign_role.is_none();
+        let newest = rows.iter().rfind(|row| row.state == RowState::Live).map(|row| row.id);
         let history: Vec<Message> = rows.into_iter().filter(is_live).map(StoredMessage::into_replay).collect();
         let desk = Desk::reached(kit.shop.clone(), session.id.clone(), reach);
         restore_plan(&desk, &history);
@@ -148,7 +149,8 @@ impl Agent {
             .with_history(history);
         store.reopen(&session.id).await?;
         let crew = AgentCrew::of_person(kit.clone(), tools.clone());
-        Ok(Self::of(kit, talk, tools, desk, None).with_crew(crew))
+        let agent = Self::of(kit, talk, tools, desk, None).with_crew(crew);
+        Ok(Self { book: agent.book.read_up_to(newest), ..agent })
     }
 
     fn of(
@@ -225,7 +227,7 @@ impl Agent {
     pub async fn close(&self, reason: EndReason) -> Result<(), StoreError> {
         self.desk().close().await;
         match self.book.store() {
-            Some(store) if self.unborn.is_none() => store.end(self.session(), reason).await.map(|_| ()),
+            Some(store) if self.unborn.is_none() && !self.book.is_elsewhere() => store.end(self.session(), reason).await.map(|_| ()),
             _ => Ok(()),
         }
     }

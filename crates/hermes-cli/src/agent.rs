@@ -107,6 +107,7 @@ impl Parts<'_> {
         let iterations = self.how.max_turns.or(whole("agent.max_turns")?).unwrap_or(ITERATIONS);
         Ok(Kit {
             switchboard: self.switchboard.clone(),
+            for_children: None,
             shop: self.hands.shop.clone(),
             registry: self.hands.registry.clone(),
             store: self.store.as_ref().ok().map(|store| Arc::new((*store).clone()) as Arc<dyn SessionStore>),

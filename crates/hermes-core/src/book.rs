@@ -10,9 +10,10 @@ use crate::ports::Card;
 use crate::store::{SessionStore, StoreError};
 use hermes_types::{
     CallId, CallRecord, Content, Cost, CostStatus, Disposition, EffectRecord, EffectState, Finished, Message,
-    MessageId, Moment, NewMessage, Object, Reply, SessionId, ToolCall, ToolStatus, Touch, TurnRecord,
+    MessageId, Moment, NewMessage, Object, Reply, SessionId, Span, ToolCall, ToolStatus, Touch, TurnRecord,
 };
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -24,6 +25,10 @@ pub struct Book {
     clock: Arc<dyn Clock>,
     /// Where the results of the reply in work are kept, and which of its calls have begun an effect.
     open: Mutex<Open>,
+    /// The newest message on disk that the conversation in memory holds.
+    newest: Mutex<Option<MessageId>>,
+    /// Another program was in the middle of a turn when the last one was to begin here.
+    refused: AtomicBool,
 }
 
 #[derive(Default)]
@@ -40,7 +45,15 @@ pub(crate) struct Replied {
 
 impl Book {
     pub fn new(store: Option<Arc<dyn SessionStore>>, session: SessionId, clock: Arc<dyn Clock>) -> Self {
-        Self { store, unusable: OnceLock::new(), session, clock, open: Mutex::default() }
+        Self {
+            store,
+            unusable: OnceLock::new(),
+            session,
+            clock,
+            open: Mutex::default(),
+            newest: Mutex::default(),
+            refused: AtomicBool::new(false),
+        }
     }
 
     pub fn session(&self) -> &SessionId {
@@ -66,10 +79,57 @@ impl Book {
         self.clock.now().into()
     }
 
+    /// What was read from the disk when the conversation was resumed goes up to here.
+    #[must_use]
+    pub fn read_up_to(self, newest: Option<MessageId>) -> Self {
+        self.holds(newest);
+        self
+    }
+
+    /// Takes the session for a turn. What other programs said in it meanwhile comes back as the whole conversation.
+    pub(crate) async fn enter(&self) -> Result<Option<Vec<Message>>, StoreError> {
+        let Some(store) = self.store() else { return Ok(None) };
+        let taken = store.take(&self.session).await;
+        self.refused.store(matches!(taken, Err(StoreError::Taken { .. })), Ordering::Relaxed);
+        let newest = taken?;
+        let known = *self.newest.lock().unwrap_or_else(PoisonError::into_inner);
+        if newest <= known {
+            return Ok(None);
+        }
+        let whole = store.conversation(&self.session, Span::Own).await?;
+        self.holds(newest);
+        Ok(Some(whole))
+    }
+
+    /// The turn is over.
+    pub(crate) async fn leave(&self) -> Result<(), StoreError> {
+        match self.store() {
+            Some(store) => store.let_go(&self.session).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Whether another program has the session: it is not ours to end.
+    pub fn is_elsewhere(&self) -> bool {
+        self.refused.load(Ordering::Relaxed)
+    }
+
+    fn holds(&self, newest: Option<MessageId>) {
+        let mut known = self.newest.lock().unwrap_or_else(PoisonError::into_inner);
+        *known = (*known).max(newest);
+    }
+
+    /// Keeps a message of this conversation.
+    async fn append(&self, store: &dyn SessionStore, message: NewMessage) -> Result<Option<MessageId>, StoreError> {
+        let row = store.append(&self.session, vec![message]).await?.first().copied();
+        self.holds(row);
+        Ok(row)
+    }
+
     /// What the person, or the loop in their name, said.
     pub(crate) async fn said(&self, message: NewMessage) -> Result<(), StoreError> {
         let Some(store) = self.store() else { return Ok(()) };
-        store.append(&self.session, vec![message]).await.map(|_| ())
+        self.append(&**store, message).await.map(|_| ())
     }
 
     /// The question of a turn. Nothing was acted on yet, so a store that does not take it costs the record and not the
@@ -90,7 +150,7 @@ impl Book {
         let Some(store) = self.store() else { return Replied { message: Ok(()), cost: Ok(()) } };
         let tokens = reply.usage.map(|usage| usage.output);
         let said = NewMessage { token_count: tokens, ..Message::Assistant(reply.message.clone()).into() };
-        let kept = store.append(&self.session, vec![said]);
+        let kept = self.append(&**store, said);
         let (kept, cost) = tokio::join!(kept, self.paid(reply, card, took));
         Replied { message: kept.map(|_| ()), cost }
     }
@@ -158,9 +218,8 @@ impl Book {
             return store.revise(&self.session, row, message).await;
         }
         // In this order, one behind the other: an effect that is known as done without its result would be run again.
-        let kept = store.append(&self.session, vec![message]).await?;
-        if let Some(row) = kept.first() {
-            self.open().rows.insert(finished.call.clone(), *row);
+        if let Some(row) = self.append(&**store, message).await? {
+            self.open().rows.insert(finished.call.clone(), row);
         }
         match begun {
             true => store.end_effect(&self.session, &finished.call, state(finished), self.now()).await,

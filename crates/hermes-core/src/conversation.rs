@@ -57,9 +57,14 @@ impl Conversation {
     /// A history from elsewhere, mended where it would not be understood.
     #[must_use]
     pub fn with_history(mut self, history: impl IntoIterator<Item = Message>) -> Self {
+        self.reload(history);
+        self
+    }
+
+    /// The whole conversation anew, because others had a part in it.
+    pub(crate) fn reload(&mut self, history: impl IntoIterator<Item = Message>) {
         self.history = mended(history).into_iter().map(Arc::new).collect();
         self.sent = self.history.len();
-        self
     }
 
     /// Whether a model has seen the newest message.

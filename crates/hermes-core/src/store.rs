@@ -32,6 +32,8 @@ pub enum StoreError {
     Circle(SessionId),
     #[error("session {session} went on while it was summarised: its newest message is {newest} now; read it again")]
     Moved { session: SessionId, newest: MessageId },
+    #[error("process {process} is at work in session {session}; wait until it is done, or end it first")]
+    Taken { session: SessionId, process: u32 },
     #[error("{place} is in use by other programs and did not become free in time; nothing was written, try again")]
     Busy { place: String },
     #[error("there is no room left on the disk of {place}; nothing was written. Free some and try again")]
@@ -71,6 +73,13 @@ pub trait Sessions: Send + Sync {
 
     /// Takes the end back.
     fn reopen(&self, id: &SessionId) -> Kept<'_, ()>;
+
+    /// Takes a session for a turn, and tells its newest live message. Refused with [`StoreError::Taken`] as long as
+    /// another program that lives is in the middle of one. Taking twice is taking once.
+    fn take(&self, id: &SessionId) -> Kept<'_, Option<MessageId>>;
+
+    /// Lets others take the session.
+    fn let_go(&self, id: &SessionId) -> Kept<'_, ()>;
 
     fn session(&self, id: &SessionId) -> Kept<'_, Option<Session>>;
 

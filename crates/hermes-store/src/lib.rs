@@ -30,6 +30,7 @@ mod session;
 mod store;
 mod titles;
 mod transcript;
+mod turns;
 mod turnstile;
 mod writer;
 

@@ -1,13 +1,13 @@
 //! The records of sessions: beginning, end, and the row as a value.
 //!
 //! The port is implemented here; what is more than a statement or two lives beside it: names in `resolve` and `titles`,
-//! descent in `lineage`, lists in `listing`, copies in `branch`, removal in `removal`, numbers in `facts`.
+//! descent in `lineage`, lists in `listing`, copies in `branch`, removal in `removal`, numbers in `facts`, turns in `turns`.
 
 use crate::db::Db;
 use crate::fault::DbResult;
 use crate::row::{from_json, text_at, texts, to_json};
 use crate::store::SqliteStore;
-use crate::{branch, facts, lineage, listing, removal, resolve, titles};
+use crate::{branch, facts, lineage, listing, removal, resolve, titles, turns};
 use hermes_core::store::{Kept, Sessions, StoreError};
 use hermes_types::{
     Billing, EndReason, ListOrder, Meant, MessageId, Moment, NewSession, Object, Pruned, Relative, Session,
@@ -48,6 +48,16 @@ impl Sessions for SqliteStore {
                 .execute([id.as_str()])?;
             Ok(())
         })
+    }
+
+    fn take(&self, id: &SessionId) -> Kept<'_, Option<MessageId>> {
+        let id = id.clone();
+        self.write(move |db| turns::take(db, &id))
+    }
+
+    fn let_go(&self, id: &SessionId) -> Kept<'_, ()> {
+        let id = id.clone();
+        self.write(move |db| turns::let_go(db, &id))
     }
 
     fn session(&self, id: &SessionId) -> Kept<'_, Option<Session>> {

@@ -67,7 +67,7 @@ fn fate_of(end: &End) -> Fate {
         | End::Empty
         | End::Filtered
         | End::OverBudget(_) => Fate::Failed,
-        End::Unanswered(_) | End::Aborted(_) | End::NotKept(_) | End::NothingOpen => Fate::Broken,
+        End::Unanswered(_) | End::Aborted(_) | End::NotKept(_) | End::NothingOpen | End::Taken(_) => Fate::Broken,
     }
 }
 

@@ -107,7 +107,11 @@ impl Line {
     /// Whether it tells the model that nobody knows what became of a call.
     pub(crate) fn is_unknown(&self) -> bool {
         let told: Value = serde_json::from_str(&self.text).unwrap_or_default();
-        self.role == "tool" && told["status"] == "unknown"
+        self.is_result() && told["status"] == "unknown"
+    }
+
+    pub(crate) fn is_result(&self) -> bool {
+        self.role == "tool"
     }
 
     pub(crate) fn is_answer(&self, text: &str) -> bool {
@@ -151,8 +155,7 @@ pub(crate) fn faults_at_end(world: &World, kept: &Kept, whole: &[Line]) -> Vec<S
     faults.extend(told.iter().zip(whole).filter(differs).map(|(is, was)| format!("changed: {is:?} was {was:?}")));
     let twice = kept.results().into_iter().filter(|(_, times)| *times > 1);
     faults.extend(twice.map(|(call, times)| format!("doubled: {times} results of {call}")));
-    let unknown: Vec<&str> =
-        told.iter().filter(|line| line.is_unknown()).map(|line| line.answers.as_str()).collect();
+    let unknown: Vec<&str> = told.iter().filter(|line| line.is_unknown()).map(|line| line.answers.as_str()).collect();
     for (call, times) in tale::found(&world.work_dir()) {
         match times {
             0 if !unknown.contains(&call.as_str()) => faults.push(format!("lost: {call} was told to be done")),

@@ -11,6 +11,9 @@
     reason = "the helpers of a test report what is wrong the way a test does"
 )]
 
+mod again;
+mod between;
+mod crowd;
 mod judge;
 mod sniper;
 mod sweep;

@@ -63,7 +63,10 @@ impl fmt::Display for Tally {
             ("lost", count("lost: ").to_string()),
             ("doubled", count("doubled: ").to_string()),
             ("damaged", count("damaged: ").to_string()),
-            ("other faults", (self.faults.len() - count("lost: ") - count("doubled: ") - count("damaged: ")).to_string()),
+            (
+                "other faults",
+                (self.faults.len() - count("lost: ") - count("doubled: ") - count("damaged: ")).to_string(),
+            ),
         ];
         writeln!(f, "killed {}", self.name)?;
         rows.iter().try_for_each(|(name, value)| writeln!(f, "  {name:<36}{value:>14}"))

@@ -2,6 +2,7 @@
 
 use super::outcome::{End, Outcome};
 use super::state::Turn;
+use crate::store::StoreError;
 use crate::stop::Stop;
 use hermes_types::{OutcomeKind, TurnRecord};
 use std::time::Duration;
@@ -44,6 +45,10 @@ impl Turn<'_> {
     }
 
     async fn write_down(&self, mut outcome: Outcome, stop: &Stop) -> Outcome {
+        if let End::Taken(_) = outcome.end {
+            // The books are with the program that is at work.
+            return outcome;
+        }
         let record = TurnRecord {
             session: outcome.session.clone(),
             started_at: self.began,
@@ -55,7 +60,7 @@ impl Turn<'_> {
         };
         let written = tokio::select! {
             biased;
-            written = self.ports.book.turn_ended(record) => written.map_err(|error| error.to_string()),
+            written = self.close_books(record) => written.map_err(|error| error.to_string()),
             () = self.has_left(stop) => Err("the session store was busy when the turn was interrupted".to_owned()),
         };
         if let Err(reason) = written {
@@ -68,5 +73,11 @@ impl Turn<'_> {
     async fn has_left(&self, stop: &Stop) {
         stop.wait().await;
         self.ports.clock.alarm(AFTER_INTERRUPT).await;
+    }
+
+    /// The record of the turn, and the way free for whoever goes on with the conversation.
+    async fn close_books(&self, record: TurnRecord) -> Result<(), StoreError> {
+        let (written, left) = tokio::join!(self.ports.book.turn_ended(record), self.ports.book.leave());
+        written.and(left)
     }
 }

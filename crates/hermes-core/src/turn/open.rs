@@ -7,6 +7,7 @@ use super::steps::told_apart;
 use super::words;
 use crate::repair::open_calls;
 use crate::stop::Stop;
+use crate::store::StoreError;
 use hermes_types::{CallId, Content, Disposition, Finished, Message, NewMessage, Plain, ToolCall, ToolStatus};
 use std::sync::Arc;
 
@@ -57,6 +58,7 @@ impl Turn<'_> {
         self.talk.offer(self.ports.hands.offered());
         self.ports.hands.begin_turn();
         self.talk.line.begin_turn(self.clock());
+        self.enter().await?;
         let left = open_calls(self.talk.history());
         match asked {
             Asked::GoOn => {
@@ -75,6 +77,18 @@ impl Turn<'_> {
                 self.put(*question).await
             }
         }
+    }
+
+    /// A session is in the middle of one turn at a time, and each begins where the one before ended, whoever had it.
+    async fn enter(&mut self) -> Result<(), End> {
+        match self.ports.book.enter().await {
+            Ok(Some(whole)) => self.talk.reload(whole),
+            Err(taken @ StoreError::Taken { .. }) => return Err(End::Taken(taken.to_string())),
+            // Any other fault comes back to whoever writes next, and is told there.
+            Ok(None) | Err(_) => {}
+        }
+        self.begins_at = self.talk.history().len();
+        Ok(())
     }
 
     /// The question, cleaned, with what hooks have to add, on disk and then in the history.

@@ -38,6 +38,8 @@ pub enum End {
     NotKept(String),
     /// There was no turn to go on with.
     NothingOpen,
+    /// Another program is in the middle of a turn.
+    Taken(String),
 }
 
 /// What was going on when the person stopped the turn.
@@ -62,7 +64,9 @@ impl End {
             Self::Empty => OutcomeKind::Empty,
             Self::Filtered => OutcomeKind::Filtered,
             Self::Interrupted(_) => OutcomeKind::Interrupted,
-            Self::Unanswered(_) | Self::Aborted(_) | Self::NotKept(_) | Self::NothingOpen => OutcomeKind::Failed,
+            Self::Unanswered(_) | Self::Aborted(_) | Self::NotKept(_) | Self::NothingOpen | Self::Taken(_) => {
+                OutcomeKind::Failed
+            }
         }
     }
 
@@ -86,6 +90,7 @@ impl End {
             Self::Aborted(_) => "tool_aborted".into(),
             Self::NotKept(_) => "local_processing_error(store)".into(),
             Self::NothingOpen => "nothing_to_continue".into(),
+            Self::Taken(_) => "session_in_use".into(),
         }
     }
 
@@ -106,7 +111,7 @@ impl End {
             Self::Interrupted(_) => "interrupted".into(),
             Self::OverBudget(exhausted) => exhausted.message.clone(),
             Self::Unanswered(fault) => fault.message.clone(),
-            Self::Aborted(reason) => reason.clone(),
+            Self::Aborted(reason) | Self::Taken(reason) => reason.clone(),
             Self::NotKept(reason) => format!("the conversation can no longer be written down, so it was stopped: {reason}"),
             Self::NothingOpen => "this conversation has no unfinished turn; ask something with `-q`".into(),
         };
