@@ -73,6 +73,8 @@ impl Sessions for Failing {
         create(session: NewSession) -> ();
         end(id: &SessionId, reason: EndReason) -> bool;
         reopen(id: &SessionId) -> ();
+        take(id: &SessionId) -> Option<MessageId>;
+        let_go(id: &SessionId) -> ();
         rename(id: &SessionId, title: &str) -> Option<String>;
         rename_if_unnamed(id: &SessionId, title: &str) -> bool;
         branch(from: &SessionId, new: NewSession, upto: Option<MessageId>) -> ();
