@@ -11,7 +11,7 @@ use crate::log;
 use crate::output::{Aside, Screen, Show, Turn};
 use diary::Diary;
 use hermes_core::ask::{Line, Manner, Ports, ask};
-use hermes_core::ports::{Listener, Switchboard};
+use hermes_core::ports::{Listener, Switchboard, Unrecorded};
 use hermes_core::stop::Stop;
 use hermes_model::board::Board;
 use hermes_model::catalog;
@@ -108,7 +108,7 @@ async fn turn(
     screen.show_reasoning(app.settings.bool_at("display.show_reasoning")?);
     let board = app.board(wanted);
     let switchboard: &dyn Switchboard = &board;
-    let ports = Ports { switchboard, clock: &*app.clock, listener: screen };
+    let ports = Ports { switchboard, clock: &*app.clock, listener: screen, recorder: &Unrecorded };
     let seed = u64::from(std::process::id()) ^ u64::from(app.clock.elapsed().subsec_nanos());
     let manner = Manner { retries, live: screen.is_live(), seed };
     let mut line = Line::default();
