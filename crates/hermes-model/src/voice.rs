@@ -332,3 +332,19 @@ impl From<Broken> for Fault {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_written_down_without_what_could_be_a_secret() {
+        let table = [
+            ("https://me:hush@host.example:8443/v1/chat?key=hush#hush", "https://host.example:8443/v1/chat"),
+            ("http://127.0.0.1/v1", "http://127.0.0.1/v1"),
+        ];
+        for (url, plain) in table {
+            assert_eq!(plain_address(&url.parse().expect("a URL")), plain);
+        }
+    }
+}

@@ -140,11 +140,11 @@ pub(crate) fn over(db: &Db, message: MessageId, change: impl FnOnce() -> DbResul
         State::Upto(mark) if message.0 <= mark => {}
         _ => return change(),
     }
-    let this = |error| if is_spoiled(&error) { reset(db) } else { Err(error) };
-    forget_where(db, "m.id = ?1", [message.0]).or_else(this)?;
+    let mended = |error| if is_spoiled(&error) { reset(db) } else { Err(error) };
+    forget_where(db, "m.id = ?1", [message.0]).or_else(mended)?;
     change()?;
     match state(db)? {
-        State::Upto(mark) if message.0 <= mark => index_one(db, message).or_else(this),
+        State::Upto(mark) if message.0 <= mark => index_one(db, message).or_else(mended),
         // It was made anew meanwhile, and comes to this message by itself.
         _ => Ok(()),
     }
