@@ -5,11 +5,12 @@
 
 use crate::clock::Clock;
 use crate::plan::{LONGEST_WAIT, Means, Step, Tries, plan};
-use crate::ports::{Listener, Model, Switchboard};
+use crate::ports::{Listener, Model, Recorder, Switchboard};
+use crate::recording::Recording;
 use crate::stop::Stop;
 use crate::watch::{Limits, watch};
 use futures_util::StreamExt;
-use hermes_types::{Concession, Delta, Event, Fault, FaultKind, Notice, Reply, Request};
+use hermes_types::{Answered, BreakCause, Concession, Delta, Event, Fault, FaultKind, Notice, Reply, Request};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,6 +23,7 @@ pub struct Ports<'a> {
     pub switchboard: &'a dyn Switchboard,
     pub clock: &'a dyn Clock,
     pub listener: &'a dyn Listener,
+    pub recorder: &'a dyn Recorder,
 }
 
 /// How a call is made.
@@ -47,12 +49,14 @@ pub struct Line {
     /// What this model refused before; asking for it again would cost an attempt and the prompt cache each time.
     conceded: BTreeSet<Concession>,
     calls: u64,
+    /// Why the next request will not begin with the bytes of the last one.
+    breaks: Option<BreakCause>,
 }
 
 impl Line {
     pub fn begin_turn(&mut self, now: Duration) {
         if self.place > 0 && self.rests_until.is_none_or(|until| now >= until) {
-            *self = Self { calls: self.calls, ..Self::default() };
+            *self = Self { calls: self.calls, breaks: Some(BreakCause::Fallback), ..Self::default() };
         }
     }
 
@@ -64,6 +68,11 @@ impl Line {
             self.rests_until = Some(now.saturating_add(rest));
         }
         self.place = place;
+    }
+
+    /// The next request will not extend the last one, and this is why: whoever changes what was sent says so here.
+    pub fn expect_break(&mut self, cause: BreakCause) {
+        self.breaks = Some(cause);
     }
 
     /// Attempts so far, those that failed included.
@@ -96,7 +105,7 @@ pub async fn ask(
                 request.model.clone_from(&model.card().model);
                 request.concessions.clone_from(&tries.conceded);
                 line.calls += 1;
-                match attempt(&*model, Arc::new(request.clone()), manner, ports, stop).await {
+                match attempt(&*model, Arc::new(request.clone()), &mut line.breaks, manner, ports, stop).await {
                     Ok(reply) => {
                         ports.switchboard.answered(line.place);
                         return Ok(reply);
@@ -151,10 +160,11 @@ async fn open(line: &mut Line, looked_after: &mut bool, ports: &Ports<'_>) -> Re
     Ok(model)
 }
 
-/// One HTTP exchange, watched.
+/// One HTTP exchange, watched and recorded.
 async fn attempt(
     model: &dyn Model,
     request: Arc<Request>,
+    breaks: &mut Option<BreakCause>,
     manner: Manner,
     ports: &Ports<'_>,
     stop: &Stop,
@@ -166,6 +176,7 @@ async fn attempt(
         stale_after,
         give_up_after: card.give_up_after,
     };
+    let mut recording = Recording::begin(ports.recorder, card, request.session.clone());
     let mut deltas = std::pin::pin!(watch(model.stream(request), limits, ports.clock, ports.listener));
     let mut shown = false;
     let failed = |fault, shown| Failure { fault, during: if shown { During::Answer } else { During::Request } };
@@ -176,11 +187,15 @@ async fn attempt(
             delta = deltas.next() => delta,
         };
         match delta {
-            Some(Ok(Delta::Done(reply))) if reply.cut_off && !(manner.live && shown) => {
-                let fault = Fault::new(FaultKind::Timeout, "the answer broke off in the middle");
-                return Err(failed(fault, shown));
+            Some(Ok(Delta::Sent(sent))) => recording.sent(*sent, ports.clock.now().into(), breaks.take()),
+            Some(Ok(Delta::Done(reply))) => {
+                recording.answered(Answered::Reply(reply.clone()));
+                if reply.cut_off && !(manner.live && shown) {
+                    let fault = Fault::new(FaultKind::Timeout, "the answer broke off in the middle");
+                    return Err(failed(fault, shown));
+                }
+                return Ok(*reply);
             }
-            Some(Ok(Delta::Done(reply))) => return Ok(*reply),
             Some(Ok(Delta::Text(text))) => {
                 shown = true;
                 ports.listener.hear(Event::Text { text });
@@ -188,8 +203,12 @@ async fn attempt(
             Some(Ok(Delta::Reasoning(text))) => ports.listener.hear(Event::Reasoning { text }),
             Some(Ok(Delta::ToolCallStarted(name))) => ports.listener.hear(Event::ToolCallStarted { name }),
             Some(Ok(Delta::Alive)) => {}
-            Some(Err(fault)) => return Err(failed(fault, shown)),
-            None => return Err(failed(Fault::new(FaultKind::EmptyStream, "the provider sent no answer"), shown)),
+            over @ (Some(Err(_)) | None) => {
+                let nothing = || Fault::new(FaultKind::EmptyStream, "the provider sent no answer");
+                let fault = over.and_then(Result::err).unwrap_or_else(nothing);
+                recording.answered(Answered::Fault(fault.clone()));
+                return Err(failed(fault, shown));
+            }
         }
     }
 }
@@ -245,7 +264,10 @@ async fn recover(
                     continue;
                 }
             },
-            Step::Concede(concession) => notice(ports, Notice::Conceded { concession }),
+            Step::Concede(concession) => {
+                line.expect_break(BreakCause::Concession);
+                notice(ports, Notice::Conceded { concession });
+            }
             Step::NextProvider => match unless_stopped(stop, next_provider(line.place, ports)).await? {
                 Ok((place, model)) => fall_back(line, place, model, &fault, ports),
                 Err(reasons) => {
@@ -264,6 +286,7 @@ async fn recover(
 /// The model at `place` takes over for this turn, and everybody hears who answers now.
 fn fall_back(line: &mut Line, place: usize, model: Arc<dyn Model>, fault: &Fault, ports: &Ports<'_>) {
     line.leave_for(place, fault, ports.clock.elapsed());
+    line.expect_break(BreakCause::Fallback);
     let (provider, name) = (model.card().provider.clone(), model.card().model.clone());
     let (kind, message) = (fault.kind, fault.message.clone());
     notice(ports, Notice::FellBack { provider, model: name, kind, message });

@@ -6,10 +6,10 @@
 //! would lose what happens.
 
 use crate::clock::Clock;
-use crate::ports::Card;
+use crate::ports::{Card, Recorder};
 use crate::store::{SessionStore, StoreError};
 use hermes_types::{
-    CallId, CallRecord, Content, Cost, CostStatus, Disposition, EffectRecord, EffectState, Finished, Message,
+    CallId, CallRecord, Content, Cost, CostStatus, Disposition, EffectRecord, EffectState, Exchange, Finished, Message,
     MessageId, Moment, NewMessage, Object, Reply, SessionId, Span, ToolCall, ToolStatus, Touch, TurnRecord,
 };
 use std::collections::HashMap;
@@ -27,6 +27,8 @@ pub struct Book {
     open: Mutex<Open>,
     /// The newest message on disk that the conversation in memory holds.
     newest: Mutex<Option<MessageId>>,
+    /// What went over the wire and is not on disk yet.
+    exchanges: Mutex<Vec<Exchange>>,
     /// Another program was in the middle of a turn when the last one was to begin here.
     refused: AtomicBool,
 }
@@ -52,6 +54,7 @@ impl Book {
             clock,
             open: Mutex::default(),
             newest: Mutex::default(),
+            exchanges: Mutex::default(),
             refused: AtomicBool::new(false),
         }
     }
@@ -151,16 +154,31 @@ impl Book {
         let tokens = reply.usage.map(|usage| usage.output);
         let said = NewMessage { token_count: tokens, ..Message::Assistant(reply.message.clone()).into() };
         let kept = self.append(&**store, said);
+        // All in the queue of the writer at once, so that they are one write.
         let (kept, cost) = tokio::join!(kept, self.paid(reply, card, took));
         Replied { message: kept.map(|_| ()), cost }
     }
 
     /// A call of a model whose reply is not part of the conversation, but was paid for.
     pub(crate) async fn paid(&self, reply: &Reply, card: Option<&Card>, took: Duration) -> Result<(), StoreError> {
-        match (self.store(), self.call(reply, card, took)) {
-            (Some(store), Some(call)) => store.record_call(call).await,
-            _ => Ok(()),
-        }
+        let Some(store) = self.store() else { return Ok(()) };
+        let paid = async {
+            match self.call(reply, card, took) {
+                Some(call) => store.record_call(call).await,
+                None => Ok(()),
+            }
+        };
+        let (paid, ()) = tokio::join!(paid, self.keep_exchanges());
+        paid
+    }
+
+    /// Puts what went over the wire on disk. A recording that is missing costs a replay, never a turn.
+    async fn keep_exchanges(&self) {
+        let exchanges = std::mem::take(&mut *self.exchanges.lock().unwrap_or_else(PoisonError::into_inner));
+        let Some(store) = self.store() else { return };
+        let keeping = exchanges.into_iter().map(|exchange| store.record_exchange(exchange));
+        // The store says by itself what is wrong with it where something is lost.
+        let _ = futures_util::future::join_all(keeping).await;
     }
 
     fn call(&self, reply: &Reply, card: Option<&Card>, took: Duration) -> Option<CallRecord> {
@@ -261,14 +279,21 @@ impl Book {
     }
 
     pub(crate) async fn turn_ended(&self, turn: TurnRecord) -> Result<(), StoreError> {
-        match self.store() {
-            Some(store) => store.record_turn(turn).await,
-            None => Ok(()),
-        }
+        let Some(store) = self.store() else { return Ok(()) };
+        let (recorded, ()) = tokio::join!(store.record_turn(turn), self.keep_exchanges());
+        recorded
     }
 
     fn open(&self) -> std::sync::MutexGuard<'_, Open> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Recorder for Book {
+    fn exchanged(&self, exchange: Exchange) {
+        if self.store().is_some() {
+            self.exchanges.lock().unwrap_or_else(PoisonError::into_inner).push(exchange);
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
-use hermes_types::{Delta, Event, Fault, Request};
+use hermes_types::{Delta, Event, Exchange, Fault, Request};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,7 +15,8 @@ pub trait Model: Send + Sync {
         self.card().stale_after
     }
 
-    /// The only way to ask. The stream ends with [`Delta::Done`] or a fault; dropping it hangs up.
+    /// The only way to ask. The stream begins with [`Delta::Sent`] and ends with [`Delta::Done`] or a fault; dropping it
+    /// hangs up.
     fn stream(&self, request: Arc<Request>) -> BoxStream<'static, Result<Delta, Fault>>;
 }
 
@@ -68,5 +69,36 @@ pub trait Listener: Send + Sync {
 impl<F: Fn(Event) + Send + Sync> Listener for F {
     fn hear(&self, event: Event) {
         self(event);
+    }
+}
+
+/// Hears of every attempt to ask a model once it is over, however it ended. Must not block.
+pub trait Recorder: Send + Sync {
+    fn exchanged(&self, exchange: Exchange);
+}
+
+impl<F: Fn(Exchange) + Send + Sync> Recorder for F {
+    fn exchanged(&self, exchange: Exchange) {
+        self(exchange);
+    }
+}
+
+/// Keeps no record.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Unrecorded;
+
+impl Recorder for Unrecorded {
+    fn exchanged(&self, _: Exchange) {}
+}
+
+/// A recorder for a job beside the conversation.
+pub struct ForTask<'a> {
+    pub task: &'a str,
+    pub recorder: &'a dyn Recorder,
+}
+
+impl Recorder for ForTask<'_> {
+    fn exchanged(&self, exchange: Exchange) {
+        self.recorder.exchanged(Exchange { task: self.task.to_owned(), ..exchange });
     }
 }

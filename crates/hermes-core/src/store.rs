@@ -5,9 +5,10 @@
 
 use futures_util::future::BoxFuture;
 use hermes_types::{
-    CallId, CallRecord, CompressionRecord, EffectRecord, EffectState, EndReason, Export, Found, Insights, ListOrder,
-    Meant, Message, MessageId, Moment, NewMessage, NewSession, Pruned, Relative, SearchQuery, Session, SessionFilter,
-    SessionId, SessionSummary, Span, StoreFacts, StoredMessage, TitleFault, TurnRecord, UsageRow,
+    Break, CallId, CallRecord, CompressionRecord, EffectRecord, EffectState, EndReason, Exchange, Export, Found,
+    Insights, ListOrder, Meant, Message, MessageId, Moment, NewMessage, NewSession, Pruned, Relative, SearchQuery,
+    Session, SessionFilter, SessionId, SessionSummary, Span, Spent, StoreFacts, StoredMessage, TitleFault, TurnRecord,
+    UsageRow,
 };
 
 /// The answer of a store, some time later.
@@ -34,6 +35,8 @@ pub enum StoreError {
     Moved { session: SessionId, newest: MessageId },
     #[error("process {process} is at work in session {session}; wait until it is done, or end it first")]
     Taken { session: SessionId, process: u32 },
+    #[error("message {message} of session {session} was read by a model and stays as it is; take it back instead")]
+    Seen { session: SessionId, message: MessageId },
     #[error("{place} is in use by other programs and did not become free in time; nothing was written, try again")]
     Busy { place: String },
     #[error("there is no room left on the disk of {place}; nothing was written. Free some and try again")]
@@ -59,14 +62,17 @@ pub enum StoreError {
 }
 
 /// Conversations on disk, found again, shared by many processes.
-pub trait SessionStore: Sessions + Transcript + Search + Ledger {}
+pub trait SessionStore: Sessions + Transcript + Search + Ledger + Tape {}
 
-impl<T: Sessions + Transcript + Search + Ledger> SessionStore for T {}
+impl<T: Sessions + Transcript + Search + Ledger + Tape> SessionStore for T {}
 
 /// The records of sessions: their life, names and descent.
 pub trait Sessions: Send + Sync {
     /// Begins a session. One that exists gets what it lacks; nothing it has is overwritten.
     fn create(&self, session: NewSession) -> Kept<'_, ()>;
+
+    /// Gives a session another system prompt, in place of the one it began with.
+    fn set_prompt(&self, id: &SessionId, prompt: &str) -> Kept<'_, ()>;
 
     /// Ends a session; `false` when it had ended before, and keeps its first reason.
     fn end(&self, id: &SessionId, reason: EndReason) -> Kept<'_, bool>;
@@ -144,6 +150,10 @@ pub trait Transcript: Send + Sync {
     /// The messages around one, at most `window` on each side.
     fn around(&self, id: &SessionId, message: MessageId, window: usize) -> Kept<'_, Vec<StoredMessage>>;
 
+    /// Replaces a live message that no model has read yet, which keeps its id, its place and, unless another is given, its
+    /// time. Refused with [`StoreError::Seen`] when a model has answered since: what was sent is not rewritten.
+    fn revise(&self, id: &SessionId, message: MessageId, new: NewMessage) -> Kept<'_, ()>;
+
     /// Summarises in place: what is live up to `upto` becomes compacted, and these messages take its place. Refused with
     /// [`StoreError::Moved`] when there are newer live messages: the summary does not know them.
     fn compact(&self, id: &SessionId, upto: MessageId, messages: Vec<NewMessage>) -> Kept<'_, Vec<MessageId>>;
@@ -151,13 +161,10 @@ pub trait Transcript: Send + Sync {
     /// Takes a message of the person and everything after it back; tells how many.
     fn rewind(&self, id: &SessionId, to: MessageId) -> Kept<'_, u64>;
 
-    /// Replaces a live message that no model has seen yet; it keeps its id and its place.
-    fn revise(&self, id: &SessionId, message: MessageId, new: NewMessage) -> Kept<'_, ()>;
-
-    /// Removes the messages and keeps the session.
+    /// Removes the messages and what was sent of them, and keeps the session.
     fn clear(&self, id: &SessionId) -> Kept<'_, u64>;
 
-    /// A session with all its messages; `None` when there is none.
+    /// A session with all its messages; `None` when there is none. What went over the wire is not part of it.
     fn export(&self, id: &SessionId) -> Kept<'_, Option<Export>>;
 }
 
@@ -186,5 +193,22 @@ pub trait Ledger: Send + Sync {
     /// The sums of calls by model and task, of one session or all.
     fn usage(&self, session: Option<&SessionId>) -> Kept<'_, Vec<UsageRow>>;
 
+    /// What all sessions spent since a moment. Other programs write no times down, so their calls are not in it.
+    fn spent(&self, since: Moment) -> Kept<'_, Spent>;
+
     fn insights(&self, from: Moment, to: Moment, source: Option<&str>) -> Kept<'_, Insights>;
+}
+
+/// What went over the wire. It belongs to its session and goes with it; taking messages back or summarising them leaves it
+/// as it is, and a branch begins without one.
+pub trait Tape: Send + Sync {
+    fn record_exchange(&self, exchange: Exchange) -> Kept<'_, ()>;
+
+    /// The exchanges of a session in the order they were recorded, with whole bodies: of a long session only a part at a
+    /// time should be asked for.
+    fn exchanges(&self, session: &SessionId, limit: usize, offset: usize) -> Kept<'_, Vec<Exchange>>;
+
+    /// The requests of the conversation that do not extend the one before, by [`prefix::extends`](crate::prefix::extends)
+    /// or because another model was asked. Jobs beside the conversation are not part of it.
+    fn breaks(&self, session: &SessionId) -> Kept<'_, Vec<Break>>;
 }

@@ -44,7 +44,10 @@ pub(crate) fn watch<'a>(
             return None;
         }
         let next = watch.next().await?;
-        watch.silence = watch.limits.stale_after;
+        // What we sent ourselves is no sign of life.
+        if !matches!(next, Ok(Delta::Sent(_))) {
+            watch.silence = watch.limits.stale_after;
+        }
         watch.done = next.is_err();
         Some((next, watch))
     })

@@ -12,11 +12,12 @@ use futures_util::stream::{self, BoxStream};
 use futures_util::{FutureExt, StreamExt};
 use hermes_core::ask::{Line, Manner, Ports, ask};
 use hermes_core::clock::Clock;
-use hermes_core::ports::{Card, Model, Switchboard};
+use hermes_core::ports::{Card, ForTask, Model, Recorder, Switchboard};
 use hermes_core::stop::Stop;
 use hermes_testkit::FakeClock;
 use hermes_types::{
-    Assistant, Concession, Delta, Event, Fault, FaultKind, Message, Notice, Reply, Request, StopReason,
+    Answered, Assistant, BreakCause, Concession, Delta, Event, Exchange, Fault, FaultKind, Message, Notice, Object,
+    Reply, Request, Sent, SessionId, StopReason,
 };
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -48,13 +49,16 @@ impl Model for Scripted {
     fn stream(&self, request: Arc<Request>) -> BoxStream<'static, Result<Delta, Fault>> {
         self.seen.lock().unwrap().push((*request).clone());
         let turn = self.turns.lock().unwrap().pop_front().expect("an unexpected request");
-        match turn {
+        let body = format!("{} without {:?}", request.model, request.concessions).into();
+        let sent = Sent { mode: "telegraph".into(), url: String::new(), target: Object::new(), body };
+        let answer = match turn {
             Turn::Answer(text) => stream::iter([Ok(Delta::Text(text.into())), Ok(done(text, false))]).boxed(),
             Turn::BreaksOff(text) => stream::iter([Ok(Delta::Text(text.into())), Ok(done(text, true))]).boxed(),
             Turn::FailsAfter(text, fault) => stream::iter([Ok(Delta::Text(text.into())), Err(fault)]).boxed(),
             Turn::Fails(fault) => stream::iter([Err(fault)]).boxed(),
             Turn::Silent => stream::pending().boxed(),
-        }
+        };
+        stream::iter([Ok(Delta::Sent(Box::new(sent)))]).chain(answer).boxed()
     }
 }
 
@@ -186,12 +190,19 @@ struct Stage {
     board: Board,
     clock: FakeClock,
     events: Mutex<Vec<Event>>,
+    recorded: Mutex<Vec<Exchange>>,
     line: tokio::sync::Mutex<Line>,
 }
 
 impl Stage {
     fn new(places: impl IntoIterator<Item = Place>) -> Self {
-        Self { board: Board::new(places), clock: FakeClock::new(), events: Mutex::default(), line: Default::default() }
+        Self {
+            board: Board::new(places),
+            clock: FakeClock::new(),
+            events: Mutex::default(),
+            recorded: Mutex::default(),
+            line: Default::default(),
+        }
     }
 
     async fn ask(&self) -> Result<String, Fault> {
@@ -200,11 +211,28 @@ impl Stage {
 
     async fn ask_as(&self, manner: Manner, stop: &Stop) -> Result<String, Fault> {
         let hear = |event| self.events.lock().unwrap().push(event);
-        let ports = Ports { switchboard: &self.board, clock: &self.clock, listener: &hear };
-        let request = Request::new("", [Message::user("hi")]);
+        let record = |exchange| self.recorded.lock().unwrap().push(exchange);
+        let ports = Ports { switchboard: &self.board, clock: &self.clock, listener: &hear, recorder: &record };
+        let session = Some(SessionId::new("s"));
+        let request = Request { session, ..Request::new("", [Message::user("hi")]) };
         let mut line = self.line.lock().await;
         line.begin_turn(self.clock.elapsed());
         ask(request, &mut line, manner, &ports, stop).await.map(|reply| reply.text())
+    }
+
+    /// What was recorded: the bytes, what came of them, and why they do not extend those before.
+    fn recorded(&self) -> Vec<String> {
+        let line = |Exchange { session, provider, sent, answer, why, .. }: &Exchange| {
+            let body = std::str::from_utf8(&sent.body).unwrap();
+            let end = match answer {
+                Answered::Reply(reply) => reply.text(),
+                Answered::Fault(fault) => format!("{:?}", fault.kind),
+                Answered::Dropped => "dropped".into(),
+            };
+            let why = why.map_or("-", BreakCause::as_str);
+            format!("{session} {provider} [{body}] {end} ({why})")
+        };
+        self.recorded.lock().unwrap().iter().map(line).collect()
     }
 
     fn notices(&self) -> Vec<Notice> {
@@ -437,4 +465,61 @@ async fn an_interrupt_ends_every_wait() {
         stop.stop();
         assert_eq!(asking.await.unwrap_err().kind, FaultKind::Interrupted);
     }
+}
+
+#[tokio::test]
+async fn every_attempt_is_recorded_once_with_its_end_and_the_cause_of_a_break() {
+    let refused = fails(FaultKind::Refused(Concession::Images));
+    let first = place("a", [Turn::Answer("one"), refused, Turn::BreaksOff("half"), fails(FaultKind::Billing)]);
+    let stage = Stage::new([first, place("b", [Turn::Answer("two"), Turn::Answer("three")])]);
+    assert_eq!(stage.ask().await.as_deref(), Ok("one"));
+    assert_eq!(stage.ask().await.as_deref(), Ok("two"));
+    stage.line.lock().await.expect_break(BreakCause::Compression);
+    assert_eq!(stage.ask().await.as_deref(), Ok("three"), "the first choice rests");
+    let expected = [
+        "s a [a-model without {}] one (-)",
+        "s a [a-model without {}] Refused(Images) (-)",
+        "s a [a-model without {Images}] half (concession)",
+        "s a [a-model without {Images}] Billing (-)",
+        "s b [b-model without {Images}] two (fallback)",
+        "s b [b-model without {Images}] three (compression)",
+    ];
+    assert_eq!(stage.recorded(), expected);
+}
+
+#[tokio::test]
+async fn an_attempt_nobody_waits_for_is_recorded_as_dropped() {
+    for stopped_by_a_person in [true, false] {
+        let stage = Stage::new([place("a", [Turn::Silent])]);
+        let stop = Stop::new();
+        let mut asking = Box::pin(stage.ask_as(Manner { retries: 3, live: false, seed: 7 }, &stop));
+        assert_eq!((&mut asking).now_or_never(), None, "it is silent");
+        assert_eq!(stage.recorded(), [""; 0], "not over yet");
+        if stopped_by_a_person {
+            stop.now();
+            assert_eq!(asking.await.unwrap_err().kind, FaultKind::Interrupted);
+        } else {
+            drop(asking);
+        }
+        assert_eq!(stage.recorded(), ["s a [a-model without {}] dropped (-)"]);
+    }
+}
+
+#[test]
+fn a_job_beside_the_conversation_is_recorded_under_its_name() {
+    let tasks = Mutex::new(Vec::new());
+    let record = |exchange: Exchange| tasks.lock().unwrap().push(exchange.task);
+    let (mode, url, target, body) = (String::new(), String::new(), Object::new(), Default::default());
+    let exchange = Exchange {
+        session: SessionId::new("s"),
+        at: Default::default(),
+        task: String::new(),
+        provider: String::new(),
+        model: String::new(),
+        sent: Sent { mode, url, target, body },
+        answer: Answered::Dropped,
+        why: None,
+    };
+    ForTask { task: "vision", recorder: &record }.exchanged(exchange);
+    assert_eq!(*tasks.lock().unwrap(), ["vision"]);
 }

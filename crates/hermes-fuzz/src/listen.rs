@@ -40,7 +40,7 @@ pub fn listen(mode: ApiMode, pieces: &[&[u8]], end: End) -> Heard {
             Ok(Delta::Text(text)) => heard.text.push_str(&text),
             Ok(Delta::Reasoning(text)) => heard.reasoning.push_str(&text),
             Ok(Delta::ToolCallStarted(name)) => heard.announced.push(name),
-            Ok(Delta::Alive) => {}
+            Ok(Delta::Alive | Delta::Sent(_)) => {}
             Ok(Delta::Done(reply)) => heard.outcome = Ok(*reply),
             Err(fault) => heard.outcome = Err(fault),
         }

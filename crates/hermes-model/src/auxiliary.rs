@@ -10,6 +10,7 @@ use crate::resolve::{self, Runtime};
 use crate::transport::Transport;
 use hermes_core::ask::{Line, Manner, Ports, ask};
 use hermes_core::clock::Clock;
+use hermes_core::ports::{ForTask, Recorder, Unrecorded};
 use hermes_core::stop::Stop;
 use hermes_types::{Event, Fault, FaultKind, Notice, Reply, Request};
 use std::collections::HashMap;
@@ -29,6 +30,7 @@ pub struct Auxiliary {
     /// Providers whose account was empty, and until when they rest.
     unpaid: Mutex<HashMap<String, Duration>>,
     notes: Arc<Notes>,
+    recorder: Arc<dyn Recorder>,
 }
 
 impl Auxiliary {
@@ -39,7 +41,13 @@ impl Auxiliary {
         clock: Arc<dyn Clock>,
     ) -> Self {
         let notes = Arc::new(Notes::new(auth.clone()));
-        Self { knowledge, auth, transport, clock, unpaid: Mutex::default(), notes }
+        Self { knowledge, auth, transport, clock, unpaid: Mutex::default(), notes, recorder: Arc::new(Unrecorded) }
+    }
+
+    /// From now on this one hears of every attempt that is made for a session.
+    #[must_use]
+    pub fn recorded_by(self, recorder: Arc<dyn Recorder>) -> Self {
+        Self { recorder, ..self }
     }
 
     /// Waits for what is being written down about credentials; to be called when no more jobs come.
@@ -64,7 +72,8 @@ impl Auxiliary {
         let board = Board::of_runtimes(places, knowledge, auth, transport, self.notes.clone());
         let at = Mutex::new(names.first().cloned().unwrap_or_default());
         let hear = |event| self.hear(event, &at);
-        let ports = Ports { switchboard: &board, clock: &*self.clock, listener: &hear };
+        let recorder = ForTask { task, recorder: &*self.recorder };
+        let ports = Ports { switchboard: &board, clock: &*self.clock, listener: &hear, recorder: &recorder };
         let result = ask(request, &mut Line::default(), self.manner(), &ports, stop).await;
         if let Err(Fault { kind: FaultKind::Billing, .. }) = &result {
             self.rest(&at.lock().unwrap_or_else(PoisonError::into_inner));

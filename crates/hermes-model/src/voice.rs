@@ -8,12 +8,13 @@ use crate::secret::{BoundSecret, Origin, Secret};
 use crate::transport::{Answer, Call, Tls, Transport};
 use crate::wire::{ApiMode, Decoder, End, Target, fault, sse};
 use bytes::Bytes;
-use futures_util::stream::BoxStream;
+use futures_util::stream::{BoxStream, once};
 use futures_util::{Stream, StreamExt, TryFutureExt};
 use hermes_core::ports::{Card, Model};
-use hermes_types::{Content, Delta, Fault, FaultKind, Part, Reasoning, Request};
+use hermes_types::{Content, Delta, Fault, FaultKind, Object, Part, Reasoning, Request, Sent};
 use std::borrow::Cow;
 use std::collections::VecDeque;
+use std::future::ready;
 use std::sync::Arc;
 use std::time::Duration;
 use url::Url;
@@ -109,6 +110,17 @@ impl Voice {
         call.credential = credential.clone().map(|secret| (encoded.auth, secret));
         call
     }
+
+    /// The call as it is written down.
+    fn sent(&self, call: &Call) -> Sent {
+        let Endpoint { mode, target, defaults, .. } = &self.endpoint;
+        Sent {
+            mode: mode.as_str().to_owned(),
+            url: plain_address(&call.url),
+            target: target_facts(target, *defaults),
+            body: call.body.clone(),
+        }
+    }
 }
 
 impl Model for Voice {
@@ -122,15 +134,43 @@ impl Model for Voice {
 
     fn stream(&self, request: Arc<Request>) -> BoxStream<'static, Result<Delta, Fault>> {
         let call = self.call(&request);
-        let url = call.url.clone();
+        let (url, sent) = (call.url.clone(), self.sent(&call));
         let decoder = self.endpoint.mode.decoder(&self.endpoint.target);
         let sending = self.transport.send(call);
         let opening = async move {
             let answer = sending.await?;
             if (200..300).contains(&answer.status) { speech(answer, decoder, &url) } else { Err(refusal(answer).await) }
         };
-        opening.try_flatten_stream().boxed()
+        once(ready(Ok(Delta::Sent(Box::new(sent))))).chain(opening.try_flatten_stream()).boxed()
     }
+}
+
+/// An address without the places where people put secrets: name, password and query.
+fn plain_address(url: &Url) -> String {
+    let mut plain = url.clone();
+    // Refused for addresses that cannot have a name or a password, so that there is nothing to take away.
+    let _ = plain.set_username("").and_then(|()| plain.set_password(None));
+    plain.set_query(None);
+    plain.set_fragment(None);
+    plain.into()
+}
+
+/// What of the receiver shows in the bytes of a body, for whoever wants to write them again.
+fn target_facts(target: &Target, defaults: Defaults) -> Object {
+    let mut facts = Object::new();
+    facts.insert("provider".into(), target.provider.id.into());
+    facts.insert("base_url".into(), plain_address(&target.base_url).into());
+    facts.insert("login".into(), target.login.as_str().into());
+    if !target.extra_body.is_empty() {
+        facts.insert("extra_body".into(), target.extra_body.clone().into());
+    }
+    if let Some(most) = defaults.max_output_tokens {
+        facts.insert("max_output_tokens".into(), most.into());
+    }
+    if let Some(reasoning) = defaults.reasoning {
+        facts.insert("reasoning".into(), reasoning.as_str().into());
+    }
+    facts
 }
 
 /// Four characters a token: good enough to tell a long prompt from a short one.
@@ -290,6 +330,22 @@ impl From<Broken> for Fault {
         match broken {
             Broken::Sse(fault) => Self::new(FaultKind::Malformed, fault.to_string()),
             Broken::Fault(fault) => fault,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_written_down_without_what_could_be_a_secret() {
+        let table = [
+            ("https://me:hush@host.example:8443/v1/chat?key=hush#hush", "https://host.example:8443/v1/chat"),
+            ("http://127.0.0.1/v1", "http://127.0.0.1/v1"),
+        ];
+        for (url, plain) in table {
+            assert_eq!(plain_address(&url.parse().expect("a URL")), plain);
         }
     }
 }

@@ -91,7 +91,7 @@ fn request() -> Request {
 
 /// The deltas a person would notice.
 fn noticed(deltas: Vec<Result<Delta, Fault>>) -> Vec<Result<Delta, Fault>> {
-    deltas.into_iter().filter(|delta| *delta != Ok(Delta::Alive)).collect()
+    deltas.into_iter().filter(|delta| !matches!(delta, Ok(Delta::Alive | Delta::Sent(_)))).collect()
 }
 
 fn text(text: &str) -> Result<Delta, Fault> {
@@ -126,13 +126,20 @@ async fn words_and_thoughts_are_streamed_and_the_agent_hears_the_protocol() {
         text(", you."),
         done(answer, Reply { usage: Some(usage), ..Reply::default() }),
     ];
-    assert_eq!(noticed(world.ask().await), expected);
+    let deltas = world.ask().await;
+    let sent = deltas.first().and_then(|delta| match delta {
+        Ok(Delta::Sent(sent)) => Some(sent.clone()),
+        _ => None,
+    });
+    let sent = sent.expect("what is sent comes first");
+    assert_eq!(noticed(deltas), expected);
 
     let heard = world.heard();
     let methods: Vec<&Value> = heard.iter().map(|message| &message["method"]).collect();
     assert_eq!(methods, ["initialize", "session/new", "session/prompt"]);
     assert_eq!(heard[1]["params"], json!({"cwd": world.path(), "mcpServers": []}));
     let prompt = heard[2]["params"]["prompt"][0]["text"].as_str().expect("a text");
+    assert_eq!((sent.mode.as_str(), sent.url.as_str(), &sent.body[..]), ("acp", "sh", prompt.as_bytes()));
     assert!(prompt.contains("=== system ===\nBe kind.\n\n=== user ===\nHi\n"), "{prompt}");
 }
 
@@ -268,12 +275,12 @@ async fn a_missing_program_or_folder_is_told_with_the_next_step() {
              (https://github.com/github/copilot-cli), or name it in HERMES_COPILOT_ACP_COMMAND",
         )
     };
-    assert_eq!(ask(command.clone()).await, [Err(missing)]);
+    assert_eq!(noticed(ask(command.clone()).await), [Err(missing)]);
 
     let nowhere = folder.path().join("nowhere");
     let message = format!("`sh` cannot be started in {}: there is no such folder", nowhere.display());
     let misplaced = ProcessCommand { program: "/bin/sh".into(), cwd: nowhere, ..command };
-    assert_eq!(ask(misplaced).await, [Err(Fault::new(FaultKind::NotConfigured, message))]);
+    assert_eq!(noticed(ask(misplaced).await), [Err(Fault::new(FaultKind::NotConfigured, message))]);
 }
 
 #[tokio::test]
@@ -317,7 +324,7 @@ async fn an_address_where_nobody_listens_is_told_with_the_next_step() {
     let refused = ProcessModel::at(card(), address, "/w".into()).stream(Arc::new(request())).collect::<Vec<_>>().await;
     let reason = std::io::Error::from_raw_os_error(rustix::io::Errno::CONNREFUSED.raw_os_error());
     let message = format!("no agent answers at {place}: {reason}; start it there or change COPILOT_ACP_BASE_URL");
-    assert_eq!(refused, [Err(Fault::new(FaultKind::Unreachable, message))]);
+    assert_eq!(noticed(refused), [Err(Fault::new(FaultKind::Unreachable, message))]);
 }
 
 #[test]

@@ -20,7 +20,8 @@ use crate::session;
 use crate::store::SqliteStore;
 use hermes_core::store::{Kept, Ledger};
 use hermes_types::{
-    CallId, CallRecord, CompressionRecord, EffectRecord, EffectState, Insights, Moment, SessionId, TurnRecord, UsageRow,
+    CallId, CallRecord, CompressionRecord, EffectRecord, EffectState, Insights, Moment, SessionId, Spent, TurnRecord,
+    UsageRow,
 };
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -55,6 +56,10 @@ impl Ledger for SqliteStore {
     fn usage(&self, session: Option<&SessionId>) -> Kept<'_, Vec<UsageRow>> {
         let scope = session.map_or(Scope::All, |id| Scope::One(id.clone()));
         self.read(move |db| usage(db, &scope))
+    }
+
+    fn spent(&self, since: Moment) -> Kept<'_, Spent> {
+        self.read(move |db| calls::spent(db, since))
     }
 
     fn insights(&self, from: Moment, to: Moment, source: Option<&str>) -> Kept<'_, Insights> {

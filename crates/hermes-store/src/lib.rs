@@ -28,6 +28,7 @@ mod schema;
 mod search;
 mod session;
 mod store;
+mod tape;
 mod titles;
 mod transcript;
 mod turns;

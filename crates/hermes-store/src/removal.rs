@@ -15,7 +15,7 @@ use hermes_types::{Kinship, Moment, Pruned, SessionFilter, SessionId};
 use std::collections::HashMap;
 
 /// Tables whose rows are about a session and worth nothing without it.
-const BESIDE: [&str; 3] = ["hermes_effects", "hermes_turns", "hermes_compressions"];
+const BESIDE: [&str; 4] = ["hermes_effects", "hermes_turns", "hermes_compressions", "hermes_exchanges"];
 /// A session that never ended may still be in use when something was said in it within this time.
 const STILL_WARM: f64 = 86_400.0;
 
@@ -160,7 +160,7 @@ fn remove(db: &Db, sessions: &[SessionId]) -> DbResult<()> {
     Ok(())
 }
 
-fn delete_from(db: &Db, table: &str, session: &SessionId) -> DbResult<u64> {
+pub(crate) fn delete_from(db: &Db, table: &str, session: &SessionId) -> DbResult<u64> {
     let sql = format!("DELETE FROM {table} WHERE session_id = ?1");
     let removed = db.connection.prepare_cached(&sql)?.execute([session.as_str()])?;
     Ok(u64::try_from(removed).unwrap_or_default())

@@ -62,62 +62,78 @@ struct Pieces<'a> {
     fields: Object,
 }
 
+/// A message as a file of some shape keeps it: the columns it has, and what goes beside them.
+struct Cells<'a> {
+    columns: Vec<(&'static str, Text<'a>)>,
+    sent: Text<'a>,
+    fields: Option<String>,
+}
+
+impl<'a> Cells<'a> {
+    fn of(new: &'a NewMessage, shape: &Shape) -> DbResult<Self> {
+        let Pieces { mut columns, mut fields } = take_apart(&new.message)?;
+        columns.push((SENT, new.sent.as_ref().map(encode_content).transpose()?));
+        let (columns, homeless): (Vec<_>, Vec<_>) = columns.into_iter().partition(|(name, _)| shape.message_has(name));
+        let mut sent = None;
+        for (name, text) in homeless {
+            if name == SENT {
+                sent = text;
+            } else if let Some(text) = text {
+                fields.insert(name.to_owned(), Value::String(text.into_owned()));
+            }
+        }
+        let fields = (!fields.is_empty()).then(|| to_json(&fields)).transpose()?;
+        Ok(Self { columns, sent, fields })
+    }
+
+    /// Puts what has no column beside a message; what became of it stays.
+    fn keep_beside(&self, db: &Db, message: MessageId) -> DbResult<()> {
+        db.connection
+            .prepare_cached(
+                "INSERT INTO hermes_message_extra(message_id, sent, fields) VALUES(?1, ?2, ?3)
+                 ON CONFLICT(message_id) DO UPDATE SET sent = excluded.sent, fields = excluded.fields",
+            )?
+            .execute((message.0, &self.sent, &self.fields))?;
+        Ok(())
+    }
+}
+
 /// Inserts a message and what belongs beside it.
 pub(crate) fn insert(db: &Db, session: &SessionId, new: &NewMessage, at: Moment) -> DbResult<MessageId> {
-    let Pieces { mut columns, mut fields } = take_apart(&new.message)?;
-    columns.push((SENT, new.sent.as_ref().map(encode_content).transpose()?));
+    let cells = Cells::of(new, &db.shape)?;
     let (session, seconds) = (session.as_str(), at.seconds());
     let mut names = vec!["session_id", "timestamp", "token_count"];
     let mut values: Vec<&dyn ToSql> = vec![&session, &seconds, &new.token_count];
-    let mut beside = None;
-    for (name, text) in &columns {
-        if db.shape.message_has(name) {
-            names.push(*name);
-            values.push(text);
-        } else if *name == SENT {
-            beside = text.as_deref();
-        } else if let Some(text) = text {
-            fields.insert((*name).to_owned(), Value::String(text.to_string()));
-        }
+    for (name, text) in &cells.columns {
+        names.push(*name);
+        values.push(text);
     }
     let marks = vec!["?"; names.len()].join(", ");
     db.connection
         .prepare_cached(&format!("INSERT INTO messages({}) VALUES({marks})", names.join(", ")))?
         .execute(params_from_iter(values))?;
-    let id = db.connection.last_insert_rowid();
-    if beside.is_some() || !fields.is_empty() {
-        let fields = (!fields.is_empty()).then(|| to_json(&fields)).transpose()?;
-        db.connection
-            .prepare_cached("INSERT INTO hermes_message_extra(message_id, sent, fields) VALUES(?1, ?2, ?3)")?
-            .execute((id, beside, fields))?;
+    let id = MessageId(db.connection.last_insert_rowid());
+    if cells.sent.is_some() || cells.fields.is_some() {
+        cells.keep_beside(db, id)?;
     }
-    Ok(MessageId(id))
+    Ok(id)
 }
 
-/// Gives a message another content; the rest of it stays.
-pub(crate) fn revise(db: &Db, session: &SessionId, message: MessageId, new: &NewMessage) -> DbResult<()> {
-    let content = new.message.content().map(encode_content).transpose()?;
-    let sent = new.sent.as_ref().map(encode_content).transpose()?;
-    let changed = db
-        .connection
-        .prepare_cached("UPDATE messages SET content = ?3 WHERE session_id = ?1 AND id = ?2")?
-        .execute((session.as_str(), message.0, content))?;
-    if changed == 0 {
-        return Err(StoreError::NoMessage { session: session.clone(), message }.into());
+/// Puts another message of the same role in the place of one.
+pub(crate) fn replace(db: &Db, message: MessageId, new: &NewMessage) -> DbResult<()> {
+    let cells = Cells::of(new, &db.shape)?;
+    let seconds = new.at.map(Moment::seconds);
+    let mut changes = vec!["timestamp = coalesce(?, timestamp)".to_owned(), "token_count = ?".to_owned()];
+    let mut values: Vec<&dyn ToSql> = vec![&seconds, &new.token_count];
+    for (name, text) in &cells.columns {
+        changes.push(format!("{name} = ?"));
+        values.push(text);
     }
-    if db.shape.message_has(SENT) {
-        db.connection
-            .prepare_cached(&format!("UPDATE messages SET {SENT} = ?2 WHERE id = ?1"))?
-            .execute((message.0, sent))?;
-    } else {
-        db.connection
-            .prepare_cached(
-                "INSERT INTO hermes_message_extra(message_id, sent) VALUES(?1, ?2)
-                 ON CONFLICT(message_id) DO UPDATE SET sent = excluded.sent",
-            )?
-            .execute((message.0, sent))?;
-    }
-    Ok(())
+    values.push(&message.0);
+    db.connection
+        .prepare_cached(&format!("UPDATE messages SET {} WHERE id = ?", changes.join(", ")))?
+        .execute(params_from_iter(values))?;
+    cells.keep_beside(db, message)
 }
 
 /// How many calls a message asks for.

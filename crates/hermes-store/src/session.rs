@@ -26,6 +26,17 @@ impl Sessions for SqliteStore {
         self.write(move |db| create(db, &session, now))
     }
 
+    fn set_prompt(&self, id: &SessionId, prompt: &str) -> Kept<'_, ()> {
+        let (id, prompt) = (id.clone(), prompt.to_owned());
+        self.write(move |db| {
+            let set = db
+                .connection
+                .prepare_cached("UPDATE sessions SET system_prompt = ?2 WHERE id = ?1")?
+                .execute((id.as_str(), &prompt))?;
+            if set == 0 { Err(StoreError::NoSession(id.to_string()).into()) } else { Ok(()) }
+        })
+    }
+
     fn end(&self, id: &SessionId, reason: EndReason) -> Kept<'_, bool> {
         let (id, now) = (id.clone(), self.now());
         self.write(move |db| {

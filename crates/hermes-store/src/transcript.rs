@@ -3,7 +3,9 @@
 use crate::db::Db;
 use crate::fault::DbResult;
 use crate::oblivion;
+use crate::removal;
 use crate::row;
+use crate::search::grams;
 use crate::session;
 use crate::store::SqliteStore;
 use hermes_core::store::{Kept, StoreError, Transcript};
@@ -31,6 +33,11 @@ impl Transcript for SqliteStore {
         self.read(move |db| around(db, &id, message, window))
     }
 
+    fn revise(&self, id: &SessionId, message: MessageId, new: NewMessage) -> Kept<'_, ()> {
+        let id = id.clone();
+        self.write(move |db| revise(db, &id, message, &new))
+    }
+
     fn compact(&self, id: &SessionId, upto: MessageId, messages: Vec<NewMessage>) -> Kept<'_, Vec<MessageId>> {
         let (id, now) = (id.clone(), self.now());
         self.write(move |db| {
@@ -44,11 +51,6 @@ impl Transcript for SqliteStore {
     fn rewind(&self, id: &SessionId, to: MessageId) -> Kept<'_, u64> {
         let id = id.clone();
         self.write(move |db| rewind(db, &id, to))
-    }
-
-    fn revise(&self, id: &SessionId, message: MessageId, new: NewMessage) -> Kept<'_, ()> {
-        let id = id.clone();
-        self.write(move |db| row::revise(db, &id, message, &new))
     }
 
     fn clear(&self, id: &SessionId) -> Kept<'_, u64> {
@@ -85,6 +87,28 @@ fn append(db: &Db, id: &SessionId, messages: &[NewMessage], now: Moment) -> DbRe
         last = Some(at);
     }
     Ok(ids)
+}
+
+/// Whether a model has read a message shows in an answer behind it.
+fn revise(db: &Db, id: &SessionId, message: MessageId, new: &NewMessage) -> DbResult<()> {
+    let here = "session_id = ?1 AND id = ?2 AND state = 0";
+    let found = select(db, here, &[&id.as_str(), &message.0])?;
+    let same_role =
+        |stored: &StoredMessage| stored.foreign_role.is_none() && stored.message.role() == new.message.role();
+    if !found.first().is_some_and(same_role) {
+        return Err(StoreError::NoMessage { session: id.clone(), message }.into());
+    }
+    let answered = db
+        .connection
+        .prepare_cached(
+            "SELECT 1 FROM every_message WHERE session_id = ?1 AND id > ?2 AND state = 0 AND role = 'assistant'",
+        )?
+        .exists((id.as_str(), message.0))?;
+    if answered {
+        return Err(StoreError::Seen { session: id.clone(), message }.into());
+    }
+    grams::over(db, message, || row::replace(db, message, new))?;
+    recount(db, id)
 }
 
 pub(crate) fn of_session(db: &Db, id: &SessionId) -> DbResult<Vec<StoredMessage>> {
@@ -184,7 +208,8 @@ fn rewind(db: &Db, id: &SessionId, to: MessageId) -> DbResult<u64> {
 
 fn clear(db: &Db, id: &SessionId) -> DbResult<u64> {
     oblivion::for_good(db, || {
-        crate::search::grams::forget(db, id)?;
+        grams::forget(db, id)?;
+        removal::delete_from(db, "hermes_exchanges", id)?;
         let removed = db.connection.execute("DELETE FROM messages WHERE session_id = ?1", [id.as_str()])?;
         zero_counters(db, id)?;
         Ok(u64::try_from(removed).unwrap_or_default())

@@ -7,7 +7,7 @@ use std::fmt;
 use std::time::Duration;
 
 /// A failed attempt: what kind, and what to tell a person.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
 pub struct Fault {
     pub kind: FaultKind,

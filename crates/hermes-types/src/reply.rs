@@ -1,12 +1,14 @@
 //! What comes back from a model: deltas while it speaks, one complete reply at the end.
 
-use crate::{Assistant, StopReason, ToolCall, Usage};
+use crate::{Assistant, Sent, StopReason, ToolCall, Usage};
 use serde::{Deserialize, Serialize};
 
 /// A step of a streamed answer. `Done` is always last and complete by itself: whoever needs only the answer ignores
 /// the rest, whoever shows progress never has to assemble anything.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Delta {
+    /// The request is on its way, in these bytes. Comes first, and is nothing that the model said.
+    Sent(Box<Sent>),
     Text(String),
     Reasoning(String),
     /// The model began to write a call of this tool.

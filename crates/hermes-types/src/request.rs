@@ -99,6 +99,15 @@ impl fmt::Display for Effort {
 }
 
 impl Reasoning {
+    /// The word that [`FromStr`] reads as this.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::On => "on",
+            Self::Effort(effort) => effort.as_str(),
+        }
+    }
+
     pub fn effort(self) -> Option<Effort> {
         match self {
             Self::Effort(effort) => Some(effort),

@@ -11,7 +11,7 @@ use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt, stream};
 use hermes_core::ask::{Line, Manner, Ports, ask};
 use hermes_core::clock::RealClock;
-use hermes_core::ports::{Card, Listener, Model, Switchboard};
+use hermes_core::ports::{Card, Listener, Model, Switchboard, Unrecorded};
 use hermes_core::turn::End;
 use hermes_model::provider::Provider;
 use hermes_model::transport::{Answer, Call, Tls, Transport};
@@ -64,7 +64,7 @@ pub async fn run(form: Form) -> ExitCode {
     let pace = if std::io::stdout().is_terminal() { PACE } else { Duration::ZERO };
     let board = DemoBoard { script: Arc::new(Script { calls: AtomicUsize::new(0), pace }) };
     let clock = RealClock::default();
-    let ports = Ports { switchboard: &board, clock: &clock, listener: &screen };
+    let ports = Ports { switchboard: &board, clock: &clock, listener: &screen, recorder: &Unrecorded };
     let manner = Manner { retries: 3, live: screen.is_live(), seed: 1 };
     let request = Request::new("demo", [Message::user(QUESTION)]);
     let mut line = Line::default();

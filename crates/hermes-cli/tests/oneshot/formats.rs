@@ -209,7 +209,8 @@ fn every_end() -> Vec<End> {
             End::Unanswered(_) => End::Aborted(String::new()),
             End::Aborted(_) => End::NotKept(String::new()),
             End::NotKept(_) => End::NothingOpen,
-            End::NothingOpen => return None,
+            End::NothingOpen => End::Taken(String::new()),
+            End::Taken(_) => return None,
         })
     })
     .collect()

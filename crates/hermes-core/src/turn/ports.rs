@@ -29,7 +29,7 @@ pub struct Ports<'a> {
 impl Ports<'_> {
     /// What asking a model needs of them.
     pub(super) fn asking(&self) -> ask::Ports<'_> {
-        ask::Ports { switchboard: self.switchboard, clock: self.clock, listener: self.listener }
+        ask::Ports { switchboard: self.switchboard, clock: self.clock, listener: self.listener, recorder: self.book }
     }
 }
 

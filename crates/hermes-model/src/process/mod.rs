@@ -11,17 +11,21 @@ mod prompt;
 mod rpc;
 mod session;
 
-use futures_util::stream::{BoxStream, unfold};
+use futures_util::stream::{BoxStream, once, unfold};
 use futures_util::{StreamExt, TryFutureExt};
 use hermes_core::ports::{Card, Model};
-use hermes_types::{Delta, Fault, FaultKind, Request};
+use hermes_types::{Delta, Fault, FaultKind, Object, Request, Sent};
 use link::{End, Link};
 use session::Session;
 use std::collections::VecDeque;
 use std::fmt;
+use std::future::ready;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use url::Url;
+
+/// The name of the protocol in records of what was sent.
+pub const MODE: &str = "acp";
 
 /// How the program is started.
 #[derive(Clone, PartialEq, Eq)]
@@ -72,10 +76,12 @@ impl Model for ProcessModel {
     }
 
     fn stream(&self, request: Arc<Request>) -> BoxStream<'static, Result<Delta, Fault>> {
-        let (provider, peer) = (self.card.provider.clone(), self.peer.clone());
+        let (agent, peer) = (self.peer.name(), self.peer.clone());
+        let cwd = peer.cwd().display().to_string();
+        let session = Session::new(&request, &self.card.provider, agent.clone(), cwd);
+        let body = session.prompt().to_owned().into();
+        let sent = Sent { mode: MODE.into(), url: agent.clone(), target: Object::new(), body };
         let opening = async move {
-            let agent = peer.name();
-            let session = Session::new(&request, &provider, agent.clone(), peer.cwd().display().to_string());
             let mut link = peer.open().await?;
             link.send(&Session::greeting())?;
             let talk = Talk { agent, session, link: Some(link), ready: VecDeque::new() };
@@ -84,7 +90,7 @@ impl Model for ProcessModel {
                 Some((next, talk))
             }))
         };
-        opening.try_flatten_stream().boxed()
+        once(ready(Ok(Delta::Sent(Box::new(sent))))).chain(opening.try_flatten_stream()).boxed()
     }
 }
 

@@ -89,6 +89,11 @@ impl Session {
         }
     }
 
+    /// The conversation as the agent will be given it.
+    pub(super) fn prompt(&self) -> &str {
+        &self.prompt
+    }
+
     /// The first line to send.
     pub(super) fn greeting() -> Vec<u8> {
         let hello = json!({

@@ -48,6 +48,18 @@ pub enum Login {
     OAuth,
 }
 
+impl Login {
+    pub const ALL: [Self; 3] = [Self::None, Self::ApiKey, Self::OAuth];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::ApiKey => "api_key",
+            Self::OAuth => "oauth",
+        }
+    }
+}
+
 /// A request on the wire, less the secret.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Encoded {

@@ -190,6 +190,7 @@ async fn play(mode: ApiMode, script: Vec<Move>) -> (Told, Vec<Duration>, ModelSe
     server.attach_clock(&clock);
     let stage = Stage::at(&server, mode).clock(&clock);
     let told = tokio::time::timeout(HUNG, stage.ask(question("hi"))).await.unwrap_or_else(|_| Told {
+        recorded: Vec::new(),
         result: Err(Fault::new(K::Unknown, "it hangs")),
         events: Vec::new(),
         virtual_time: clock.elapsed(),

@@ -6,6 +6,7 @@
 use crate::stage::{Company, Stage, Told, only, question};
 use hermes_core::ask::{Line, Manner, Ports, ask};
 use hermes_core::clock::RealClock;
+use hermes_core::ports::Unrecorded;
 use hermes_core::stop::Stop;
 use hermes_model::board::Board;
 use hermes_model::resolve::Ask;
@@ -365,7 +366,7 @@ async fn behind_proxy(local: &str) {
     assert_eq!(company.conversation().ask(question("far")).await.outcome(), "by the proxy");
     let near = Ask { provider: Some("custom:near".into()), model: Some("m".into()), ..Ask::default() };
     let near = Board::new(near, knowledge, auth, transport);
-    let ports = Ports { switchboard: &near, clock: &RealClock::default(), listener: &|_| {} };
+    let ports = Ports { switchboard: &near, clock: &RealClock::default(), listener: &|_| {}, recorder: &Unrecorded };
     let manner = Manner { retries: 0, live: false, seed: 0 };
     let reply = ask(question("near"), &mut Line::default(), manner, &ports, &Stop::new()).await;
     assert_eq!(reply.expect("an answer").text(), "directly");

@@ -16,7 +16,7 @@ use hermes_model::secret::{BoundSecret, Origin, Secret};
 use hermes_model::transport::{Answer, Call, Transport};
 use hermes_model::wire::ApiMode;
 use hermes_testkit::{FakeClock, ModelServer, OAuthServer};
-use hermes_types::{Event, Fault, Message, Notice, Reply, Request, ToolDefinition};
+use hermes_types::{Event, Exchange, Fault, Message, Notice, Reply, Request, ToolDefinition};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -216,6 +216,7 @@ pub(crate) struct Conversation {
 pub(crate) struct Told {
     pub(crate) result: Result<Reply, Fault>,
     pub(crate) events: Vec<Event>,
+    pub(crate) recorded: Vec<Exchange>,
     pub(crate) virtual_time: Duration,
     pub(crate) real_time: Duration,
 }
@@ -239,15 +240,17 @@ impl Conversation {
         let events = Arc::new(Mutex::new(Vec::new()));
         let heard = events.clone();
         let listener = move |event| heard.lock().unwrap().push(event);
+        let recorded = Mutex::new(Vec::new());
+        let recorder = |exchange| recorded.lock().unwrap().push(exchange);
         let clock = &*self.company.clock;
-        let ports = Ports { switchboard: &self.board, clock, listener: &listener };
+        let ports = Ports { switchboard: &self.board, clock, listener: &listener, recorder: &recorder };
         let (begun, begun_virtually) = (Instant::now(), clock.elapsed());
         let result = ask(request, &mut self.line, self.manner, &ports, stop).await;
         let virtual_time = clock.elapsed() - begun_virtually;
         let real_time = begun.elapsed();
         self.board.settled().await;
         let events = std::mem::take(&mut *events.lock().unwrap());
-        Told { result, events, virtual_time, real_time }
+        Told { result, events, recorded: recorded.into_inner().unwrap(), virtual_time, real_time }
     }
 }
 

@@ -4,9 +4,10 @@
 //! also a test of replay.
 
 use crate::stage::{KEY, Rerouted, Stage, after, question};
+use hermes_core::prefix;
 use hermes_model::wire::ApiMode;
 use hermes_testkit::{ModelServer, Move};
-use hermes_types::{Reply, Request, StopReason};
+use hermes_types::{Answered, Exchange, Reply, Request, SessionId, StopReason};
 use serde_json::json;
 use std::time::Duration;
 
@@ -78,6 +79,40 @@ async fn every_protocol_streams_in_order_and_replays_without_moving_the_prefix()
         let reply = conversation.ask(third.clone()).await.reply();
         let last = conversation.ask(after(third, &reply, None)).await.reply();
         assert_eq!(last.text(), "Noon.", "{mode}");
+        server.finish();
+    }
+}
+
+#[tokio::test]
+async fn what_is_recorded_is_what_the_server_got_and_no_secret() {
+    for mode in ApiMode::ALL {
+        let busy = Move::status(503);
+        let server = ModelServer::start([full_answer(), busy, Move::say("It rains.")]).await;
+        let mut conversation = Stage::at(&server, mode).conversation().await;
+        let first = Request { session: Some(SessionId::new("s")), ..question("What is the weather?") };
+        let mut told = conversation.ask(first.clone()).await;
+        let reply = told.reply();
+        let mut recorded: Vec<Exchange> = std::mem::take(&mut told.recorded);
+        recorded.extend(conversation.ask(after(first, &reply, None)).await.recorded);
+
+        let received = server.model_requests();
+        let sent: Vec<&[u8]> = recorded.iter().map(|exchange| &exchange.sent.body[..]).collect();
+        assert_eq!(sent, received.iter().map(|request| &request.raw[..]).collect::<Vec<_>>(), "{mode}");
+        assert!(sent.windows(2).all(|pair| prefix::extends(pair[0], pair[1])), "{mode}");
+        let ends: Vec<&str> = recorded
+            .iter()
+            .map(|exchange| match &exchange.answer {
+                Answered::Reply(_) => "reply",
+                Answered::Fault(_) => "fault",
+                Answered::Dropped => "dropped",
+            })
+            .collect();
+        assert_eq!(ends, ["reply", "fault", "reply"], "{mode}");
+        assert_eq!(recorded[0].answer, Answered::Reply(Box::new(reply)), "{mode}");
+        let of = |exchange: &Exchange| (exchange.sent.mode.clone(), exchange.sent.url.clone(), exchange.model.clone());
+        let url = format!("{}{}", server.root_url(), received[0].path);
+        assert_eq!(of(&recorded[0]), (mode.to_string(), url, "stage-model".to_owned()));
+        assert!(!format!("{recorded:?}").contains(KEY), "{mode}");
         server.finish();
     }
 }

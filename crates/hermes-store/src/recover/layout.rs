@@ -31,7 +31,8 @@ enum Kind {
     Any,
 }
 
-/// The tables whose rows are worth looking for in loose pages; the first that fits is it.
+/// The tables whose rows are worth looking for in loose pages; the first that fits is it. What went over the wire is not:
+/// a piece of it is of no use without all the others.
 const SALVAGED: [&str; 6] =
     ["messages", "sessions", "hermes_calls", "hermes_turns", "hermes_compressions", "hermes_message_extra"];
 /// What the other program adds to tables of the founding schema, in its order.

@@ -160,8 +160,10 @@ impl Target {
         self.connection.execute_batch(
             "BEGIN;
              DELETE FROM hermes_message_extra WHERE message_id NOT IN (SELECT id FROM messages);
+             DELETE FROM hermes_exchanges WHERE session_id NOT IN (SELECT id FROM sessions);
              DELETE FROM hermes_meta WHERE key = 'check_due' OR key LIKE 'index_off:%';",
         )?;
+        crate::tape::drop_fragments(&self.connection)?;
         for table in index::tables(&self.connection)? {
             table.rebuild(&self.connection)?;
         }

@@ -72,6 +72,28 @@ CREATE TABLE IF NOT EXISTS hermes_effects (
     PRIMARY KEY (session_id, call_id)
 ) WITHOUT ROWID;
 
+-- One row per attempt to ask a model. Requests extend each other: a body is the first `shared` bytes of the body of `base`,
+-- whose digest tells whether another body begins with them too, and `tail`. What is long stands last, so that the rest is
+-- read without it.
+CREATE TABLE IF NOT EXISTS hermes_exchanges (
+    id INTEGER PRIMARY KEY,
+    session_id TEXT NOT NULL REFERENCES sessions(id) ON DELETE CASCADE,
+    at REAL NOT NULL,
+    task TEXT NOT NULL,
+    provider TEXT NOT NULL,
+    model TEXT NOT NULL,
+    mode TEXT NOT NULL,
+    url TEXT NOT NULL,
+    cause TEXT,
+    base INTEGER,
+    shared INTEGER NOT NULL,
+    digest BLOB NOT NULL,
+    target TEXT NOT NULL,
+    answer TEXT NOT NULL,
+    tail BLOB NOT NULL
+);
+CREATE INDEX IF NOT EXISTS hermes_exchanges_session ON hermes_exchanges(session_id);
+
 -- Programs that write to this file and have not said goodbye.
 CREATE TABLE IF NOT EXISTS hermes_writers (
     pid INTEGER NOT NULL,

@@ -12,9 +12,9 @@ use super::text;
 use crate::db::Db;
 use crate::fault::{DbError, DbResult};
 use crate::schema::table_exists;
-use hermes_types::SessionId;
+use hermes_types::{MessageId, SessionId};
 use rusqlite::ffi::SQLITE_ERROR;
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::{Connection, OptionalExtension, Params};
 use std::collections::BTreeSet;
 
 /// Raised when folding, the searched text or the grams change: an index by other rules is made anew.
@@ -127,22 +127,48 @@ fn index_after(db: &Db, mark: i64, batch: usize) -> DbResult<bool> {
 /// Before the messages of a session are removed.
 pub(crate) fn forget(db: &Db, session: &SessionId) -> DbResult<()> {
     let forgotten = match state(db)? {
-        State::Upto(mark) => forget_upto(db, session, mark),
+        State::Upto(mark) => forget_where(db, "m.session_id = ?1 AND m.id <= ?2", (session.as_str(), mark)),
         State::Spoiled => return reset(db),
         State::Absent => return Ok(()),
     };
     forgotten.or_else(|error| if is_spoiled(&error) { reset(db) } else { Err(error) })
 }
 
-fn forget_upto(db: &Db, session: &SessionId, mark: i64) -> DbResult<()> {
+/// Changes a message; where it is in the index, the index changes with it.
+pub(crate) fn over(db: &Db, message: MessageId, change: impl FnOnce() -> DbResult<()>) -> DbResult<()> {
+    match state(db)? {
+        State::Upto(mark) if message.0 <= mark => {}
+        _ => return change(),
+    }
+    let mended = |error| if is_spoiled(&error) { reset(db) } else { Err(error) };
+    forget_where(db, "m.id = ?1", [message.0]).or_else(mended)?;
+    change()?;
+    match state(db)? {
+        State::Upto(mark) if message.0 <= mark => index_one(db, message).or_else(mended),
+        // It was made anew meanwhile, and comes to this message by itself.
+        _ => Ok(()),
+    }
+}
+
+fn index_one(db: &Db, message: MessageId) -> DbResult<()> {
     let columns = text::COLUMNS;
-    let mut select = db.connection.prepare_cached(&format!(
-        "SELECT m.id, {columns} FROM main.messages m WHERE m.session_id = ?1 AND m.id <= ?2"
-    ))?;
+    let mut select = db.connection.prepare_cached(&format!("SELECT {columns} FROM main.messages m WHERE m.id = ?1"))?;
+    let mut insert = db.connection.prepare_cached("INSERT INTO main.hermes_grams(rowid, grams) VALUES(?1, ?2)")?;
+    let mut rows = select.query([message.0])?;
+    while let Some(row) = rows.next()? {
+        insert.execute((message.0, of_text(&text::of_row(row, 0)?)))?;
+    }
+    Ok(())
+}
+
+fn forget_where(db: &Db, condition: &str, values: impl Params) -> DbResult<()> {
+    let columns = text::COLUMNS;
+    let mut select =
+        db.connection.prepare_cached(&format!("SELECT m.id, {columns} FROM main.messages m WHERE {condition}"))?;
     let mut remove = db
         .connection
         .prepare_cached("INSERT INTO main.hermes_grams(hermes_grams, rowid, grams) VALUES('delete', ?1, ?2)")?;
-    let mut rows = select.query((session.as_str(), mark))?;
+    let mut rows = select.query(values)?;
     while let Some(row) = rows.next()? {
         let id: i64 = row.get(0)?;
         remove.execute((id, of_text(&text::of_row(row, 1)?)))?;

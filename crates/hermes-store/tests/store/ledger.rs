@@ -4,7 +4,7 @@ use crate::stage::{Kind, Stage};
 use hermes_core::store::{Ledger, Sessions, StoreError};
 use hermes_types::{
     CallId, CallRecord, CompressionRecord, Cost, CostStatus, EffectRecord, EffectState, Moment, NewSession, Object,
-    SessionId, TurnRecord, Usage, UsageRow, Usd,
+    SessionId, Spent, TurnRecord, Usage, UsageRow, Usd,
 };
 use rusqlite::Connection;
 use std::time::Duration;
@@ -276,5 +276,32 @@ async fn effects_that_never_ended_are_found_after_a_crash() {
         assert_eq!(stage.store.open_effects(&id).await, Ok(Vec::new()));
         stage.store.begin_effect(effect(&id, "early", NOON + 20.0)).await.expect("kept");
         assert_eq!(stage.store.open_effects(&id).await, Ok(vec![effect(&id, "early", NOON + 20.0)]));
+    }
+}
+
+#[tokio::test]
+async fn what_was_spent_since_a_moment_tells_what_it_does_not_know() {
+    for stage in Stage::every().await {
+        let (id, other) = (stage.session("spender").await, stage.session("other").await);
+        let at = |seconds: f64, call: CallRecord| CallRecord { at: Moment::from_seconds(NOON + seconds), ..call };
+        let free = Cost { status: CostStatus::Included, ..Cost::default() };
+        let billed = Cost { actual: usd(7_000_000), ..call(&id).cost };
+        let calls = [
+            at(0.0, call(&id)),
+            at(1.0, call(&id)),
+            at(2.0, CallRecord { cost: billed, task: "vision".into(), ..call(&other) }),
+            at(3.0, CallRecord { cost: free, ..call(&id) }),
+            at(4.0, CallRecord { cost: Cost::default(), ..call(&id) }),
+            at(5.0, CallRecord { cost: Cost::default(), usage: Usage::default(), ..call(&id) }),
+        ];
+        for call in calls {
+            stage.store.record_call(call).await.expect("kept");
+        }
+        let since = async |seconds: f64| stage.store.spent(Moment::from_seconds(NOON + seconds)).await;
+        let expected = Spent { calls: 5, tokens: 4 * 20, cost: Usd::from_pico(17_000_000), unpriced: 1 };
+        assert_eq!(since(1.0).await, Ok(expected), "{:?}", stage.kind);
+        stage.store.delete(&other).await.expect("deleted");
+        assert_eq!(since(1.0).await, Ok(expected), "what was spent stays spent");
+        assert_eq!(since(6.0).await, Ok(Spent::default()), "{:?}", stage.kind);
     }
 }

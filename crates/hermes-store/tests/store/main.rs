@@ -17,4 +17,5 @@ mod search_laws;
 mod sessions;
 mod stage;
 mod swap;
+mod tape;
 mod titles;

@@ -2,7 +2,7 @@
 
 use crate::sessions::sid;
 use crate::stage::{Kind, Stage};
-use hermes_core::store::{Sessions, Transcript};
+use hermes_core::store::{Sessions, Tape, Transcript};
 use hermes_store::SqliteStore;
 use hermes_types::{EndReason, Message, NewMessage, NewSession, SessionFilter};
 
@@ -33,6 +33,8 @@ async fn tell_secrets(stage: &Stage) {
             let mut new = NewMessage::from(Message::user(long));
             new.sent = Some(format!("sent {text}").into());
             stage.store.append(&sid(session), vec![new]).await.expect("kept");
+            let sent = crate::tape::exchange(&sid(session), format!("{round} asking about {text}"));
+            stage.store.record_exchange(sent).await.expect("kept");
         }
     }
     stage.store.catch_up().await.expect("indexed");

@@ -8,7 +8,8 @@ use hermes_types::{Message, NewMessage, Pruned, SessionFilter, SessionId};
 /// Rows about a session in every table that may have some.
 fn traces(stage: &Stage, id: &str) -> Vec<String> {
     let raw = stage.look();
-    let tables = ["messages", "hermes_effects", "hermes_turns", "hermes_compressions", "hermes_calls"];
+    let tables =
+        ["messages", "hermes_effects", "hermes_turns", "hermes_compressions", "hermes_exchanges", "hermes_calls"];
     let mut found: Vec<String> = tables
         .into_iter()
         .filter(|table| {
@@ -35,6 +36,8 @@ fn leave_traces(stage: &Stage, id: &str) {
                  VALUES('{id}', 1, 2, 'answered', 1, 0);
              INSERT INTO hermes_compressions(session_id, at, tokens_before, tokens_after, took_ms, phase, cause)
                  VALUES('{id}', 1, 2, 1, 1, 'full', 'size');
+             INSERT INTO hermes_exchanges(session_id, at, task, provider, model, mode, url, shared, digest, target, answer, tail)
+                 VALUES('{id}', 1, '', '', '', '', '', 0, x'', '{{}}', 'null', x'');
              INSERT INTO hermes_calls(session_id, at, provider, base_url, billing_mode, model, task, input_tokens,
                  output_tokens, cache_read_tokens, cache_write_tokens, reasoning_tokens, cost_status, cost_source, took_ms)
                  VALUES('{id}', 1, '', '', '', '', '', 1, 1, 0, 0, 0, 'unknown', '', 1);"

@@ -1,8 +1,8 @@
 //! What was kept comes back as it was, byte for byte, in every kind of file.
 
 use crate::stage::Stage;
-use hermes_core::store::{Sessions, StoreError, Transcript};
-use hermes_types::{Content, Message, MessageId, NewMessage, RowState, SessionId, Span, StoredMessage};
+use hermes_core::store::{Search, Sessions, StoreError, Transcript};
+use hermes_types::{Content, Message, MessageId, NewMessage, RowState, SearchQuery, SessionId, Span, StoredMessage};
 use serde_json::json;
 
 fn message(value: serde_json::Value) -> Message {
@@ -111,6 +111,58 @@ async fn a_summary_that_does_not_know_the_newest_message_is_refused() {
         assert_eq!(stage.store.messages(&id).await, Ok(before), "nothing was changed");
         stage.store.compact(&id, newest, say("summary of both")).await.expect("kept");
         assert_eq!(stage.store.conversation(&id, Span::Own).await, Ok(vec![Message::user("summary of both")]));
+    }
+}
+
+#[tokio::test]
+async fn a_message_that_no_model_has_read_can_be_revised() {
+    for mut stage in Stage::every().await {
+        let id = stage.session("revised").await;
+        let answer = message(json!({"role": "assistant", "content": "a", "tool_calls": [
+            {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}]}));
+        let result = |text: &str| message(json!({"role": "tool", "tool_call_id": "c", "name": "f", "content": text}));
+        let said = [message(json!({"role": "user", "content": "q", "odd": 1})), answer.clone(), result("draft walrus")];
+        let ids = stage.store.append(&id, said.map(NewMessage::from).into()).await.expect("kept");
+        stage.store.append(&id, vec![Message::user("and then?").into()]).await.expect("kept");
+        stage.store.catch_up().await.expect("indexed");
+        let before = stage.store.messages(&id).await.expect("read");
+
+        let final_words = message(json!({"role": "tool", "tool_call_id": "c", "content": "final narwhal", "x": [1]}));
+        let new = NewMessage { sent: Some("sent".into()), token_count: Some(3), ..final_words.clone().into() };
+        stage.store.revise(&id, ids[2], new).await.expect("revised");
+        stage.reopen().await;
+        let mut expected = before.clone();
+        expected[2] = StoredMessage {
+            message: final_words,
+            sent: Some("sent".into()),
+            token_count: Some(3),
+            ..before[2].clone()
+        };
+        assert_eq!(stage.store.messages(&id).await.as_ref(), Ok(&expected), "{:?}", stage.kind);
+        // Whole words and parts of words find what is there now.
+        for (words, found) in [("narwhal", 1), ("arwha", 1), ("walrus", 0), ("alru", 0)] {
+            let hits = stage.store.search(SearchQuery::new(words)).await.expect("searched").hits;
+            assert_eq!(hits.len(), found, "{words} in {:?}", stage.kind);
+        }
+        // Taken back to what it was, nothing is left beside it.
+        stage.store.revise(&id, ids[2], result("draft walrus").into()).await.expect("revised");
+        assert_eq!(stage.store.messages(&id).await.as_ref(), Ok(&before), "{:?}", stage.kind);
+        let session = stage.store.session(&id).await.expect("read").expect("there");
+        assert_eq!((session.message_count, session.tool_call_count), (4, 1));
+
+        let seen = stage.store.revise(&id, ids[0], Message::user("Q").into()).await;
+        assert_eq!(seen, Err(StoreError::Seen { session: id.clone(), message: ids[0] }), "an answer follows it");
+        for (message, other) in [(ids[2], Message::user("another role")), (MessageId(99_999), Message::user("x"))] {
+            let refused = stage.store.revise(&id, message, other.into()).await;
+            assert_eq!(refused, Err(StoreError::NoMessage { session: id.clone(), message }), "{:?}", stage.kind);
+        }
+        stage
+            .store
+            .revise(&id, ids[1], NewMessage::from(message(json!({"role": "assistant", "content": "b"}))))
+            .await
+            .expect("the newest answer");
+        let session = stage.store.session(&id).await.expect("read").expect("there");
+        assert_eq!(session.tool_call_count, 0, "{:?}", stage.kind);
     }
 }
 

@@ -380,3 +380,18 @@ async fn the_store_knows_its_numbers() {
     assert_eq!((empty.sessions, empty.messages, empty.text_bytes, empty.oldest), (0, 0, 0, None));
     assert_eq!(empty.by_source, []);
 }
+
+#[tokio::test]
+async fn a_prompt_can_be_given_later_and_again() {
+    for mut stage in Stage::every().await {
+        let id = stage.session("prompted").await;
+        for prompt in ["Be kind.", "Be brief."] {
+            stage.store.set_prompt(&id, prompt).await.expect("set");
+            stage.reopen().await;
+            let session = stage.store.session(&id).await.expect("read").expect("there");
+            assert_eq!(session.system_prompt.as_deref(), Some(prompt), "{:?}", stage.kind);
+        }
+        let nowhere = stage.store.set_prompt(&sid("nowhere"), "x").await;
+        assert_eq!(nowhere, Err(StoreError::NoSession("nowhere".into())), "{:?}", stage.kind);
+    }
+}

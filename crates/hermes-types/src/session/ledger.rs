@@ -71,6 +71,18 @@ pub struct UsageRow {
     pub actual_cost_usd: Option<Usd>,
 }
 
+/// The sum of calls in a stretch of time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spent {
+    pub calls: u64,
+    /// Everything the models read and wrote.
+    pub tokens: u64,
+    /// What the calls with a known price cost: what the provider said, else what was computed.
+    pub cost: Usd,
+    /// Calls that nobody knows the price of; while there are any, `cost` is not the whole bill.
+    pub unpriced: u64,
+}
+
 /// How a turn ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TurnRecord {

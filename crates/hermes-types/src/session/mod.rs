@@ -7,16 +7,20 @@ mod ledger;
 mod lineage;
 mod record;
 mod search;
+mod tape;
 mod title;
 mod transcript;
 
 pub use insight::{Bucket, Insights, ModelUse, Notable, Share, SourceUse};
-pub use ledger::{CallRecord, CompressionRecord, Cost, CostStatus, EffectRecord, EffectState, TurnRecord, UsageRow};
+pub use ledger::{
+    CallRecord, CompressionRecord, Cost, CostStatus, EffectRecord, EffectState, Spent, TurnRecord, UsageRow,
+};
 pub use lineage::{Kinship, Meant, Relative};
 pub use record::{
     Billing, EndReason, Export, ListOrder, NewSession, Pruned, Session, SessionFilter, SessionSummary, StoreFacts,
     preview,
 };
 pub use search::{Found, Hit, Manner, Neighbour, SearchOrder, SearchQuery};
+pub use tape::{Answered, Break, BreakCause, Exchange, Sent};
 pub use title::{Title, TitleFault};
 pub use transcript::{MessageId, NewMessage, RowState, Span, StoredMessage};
