@@ -37,6 +37,14 @@ pub(super) struct Child<'a> {
     limit: Option<Duration>,
     began: Duration,
     kit: Arc<Kit>,
+    life: Life,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Life {
+    Working,
+    /// Everything it started has ended.
+    Over,
 }
 
 impl<'a> Child<'a> {
@@ -71,7 +79,7 @@ impl<'a> Child<'a> {
         };
         let agent = Agent::sent_out(kit.clone(), Beginning::new(session, tools), own, crew.purse(), own_crew);
         let (grace, limit) = (GRACE / 2u32.saturating_pow(crew.depth), crew.settings().child_timeout());
-        Self { agent, ear, task, grace, limit, began: clock.elapsed(), kit }
+        Self { agent, ear, task, grace, limit, began: clock.elapsed(), kit, life: Life::Working }
     }
 
     /// Does the errand; whatever happens, everything it started is over afterwards.
@@ -86,6 +94,7 @@ impl<'a> Child<'a> {
             tracing::warn!(session = %self.agent.session(), %error, "the end of a sub-agent could not be written down");
         }
         self.kit.shop.gate.forget(self.agent.session());
+        self.life = Life::Over;
         let talk = self.agent.conversation();
         let facts = Facts {
             history: talk.history(),
@@ -124,6 +133,24 @@ impl<'a> Child<'a> {
         // What does not end by itself is dropped, and its calls with it.
         let ended = tokio::time::timeout(*grace, &mut turn).await;
         Ending { cut: Some(cut), outcome: ended.ok().and_then(Result::ok) }
+    }
+}
+
+impl Drop for Child<'_> {
+    /// A call that is dropped takes its sub-agents with it, and they what they started: a turn that was abandoned must
+    /// not leave servers behind. Nobody is there to wait for that, so the runtime does it.
+    fn drop(&mut self) {
+        let (Life::Working, Ok(runtime)) = (self.life, tokio::runtime::Handle::try_current()) else { return };
+        let (desk, store) = (self.agent.desk().clone(), self.kit.store.clone());
+        runtime.spawn(async move {
+            desk.close().await;
+            desk.shop.gate.forget(&desk.session);
+            if let Some(store) = store
+                && let Err(error) = store.end(&desk.session, EndReason::new(Fate::Interrupted.status())).await
+            {
+                tracing::warn!(session = %desk.session, %error, "the end of a sub-agent could not be written down");
+            }
+        });
     }
 }
 
