@@ -7,7 +7,7 @@ use crate::agent::{Agent, Beginning, Kit, Settings};
 use futures_util::FutureExt as _;
 use hermes_core::ask::Manner;
 use hermes_tools::delegate::{Errand, Fate, Report, Role};
-use hermes_tools::desk::Cx;
+use hermes_tools::desk::{Cx, Desk};
 use hermes_tools::gate::Yolo;
 use hermes_types::{EndReason, Event, FaultKind, NewSession, Object, SessionId};
 use jiff::Timestamp;
@@ -87,13 +87,17 @@ impl<'a> Child<'a> {
         let ending = Box::pin(self.run()).await;
         let fate = ending.fate();
         if let Some(error) = ending.error() {
-            let kind = if fate == Fate::TimedOut { FaultKind::Timeout } else { FaultKind::Interrupted };
+            let kind = match fate {
+                Fate::TimedOut => FaultKind::Timeout,
+                Fate::Interrupted => FaultKind::Interrupted,
+                Fate::Completed | Fate::OutOfIterations | Fate::Failed | Fate::Broken => FaultKind::Unknown,
+            };
             self.ear.end_with(Event::Failed { kind, message: error, exit_reason: fate.exit_reason().to_owned() });
         }
         if let Err(error) = self.agent.close(EndReason::new(fate.status())).await {
             tracing::warn!(session = %self.agent.session(), %error, "the end of a sub-agent could not be written down");
         }
-        self.kit.shop.gate.forget(self.agent.session());
+        forget(self.agent.desk());
         self.life = Life::Over;
         let talk = self.agent.conversation();
         let facts = Facts {
@@ -144,7 +148,7 @@ impl Drop for Child<'_> {
         let (desk, store) = (self.agent.desk().clone(), self.kit.store.clone());
         runtime.spawn(async move {
             desk.close().await;
-            desk.shop.gate.forget(&desk.session);
+            forget(&desk);
             if let Some(store) = store
                 && let Err(error) = store.end(&desk.session, EndReason::new(Fate::Interrupted.status())).await
             {
@@ -152,6 +156,12 @@ impl Drop for Child<'_> {
             }
         });
     }
+}
+
+/// Consents and counts of a conversation that nobody comes back to.
+fn forget(desk: &Desk) {
+    desk.shop.gate.forget(&desk.session);
+    desk.shop.memory.forget(&desk.session);
 }
 
 /// What a sub-agent is made of: its parent's kit, with a listener and iterations of its own.
