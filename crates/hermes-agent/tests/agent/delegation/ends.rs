@@ -2,6 +2,7 @@
 
 use super::*;
 use hermes_core::ports::{Model, Switchboard};
+use hermes_core::turn::Asked;
 use hermes_tools::desk::Cx;
 use hermes_tools::effects::Effects;
 use hermes_tools::gate::Permit;
@@ -143,6 +144,15 @@ async fn a_turn_that_is_dropped_takes_its_sub_agents_and_their_processes_along()
         }
     };
     tokio::time::timeout(Duration::from_secs(60), waiting).await.expect("its end is written down");
+
+    // Whoever goes on with the conversation is told the truth, and nobody is sent again.
+    server.extend([Move::say("I will look at what is there.")]);
+    let mut again = stage.resume().await;
+    let outcome = stage.turn(&mut again, Asked::GoOn).await;
+    assert_eq!(outcome.text.as_deref(), Some("I will look at what is there."));
+    let told = results(&stage, again.session()).await;
+    assert!(told[0]["error"].as_str().unwrap().starts_with("Outcome unknown"), "{told:?}");
+    assert_eq!(children(&stage).await.len(), 1);
     server.finish();
 }
 
