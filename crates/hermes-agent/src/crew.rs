@@ -26,7 +26,7 @@ const BLOCKED: [&str; 5] = ["clarify", "cronjob", "execute_code", "memory", "sen
 const OF_MCP: &str = "mcp-";
 /// How long a sub-agent that was stopped has to end by itself; each generation less than the one that waits for it.
 /// Shorter than what a call is left after an interrupt, so that there is time for the reports.
-const GRACE: Duration = Duration::from_secs(2);
+const GRACE: Duration = Duration::from_millis(1500);
 
 /// What one agent needs to send others out.
 pub(crate) struct AgentCrew {

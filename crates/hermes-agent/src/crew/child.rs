@@ -7,7 +7,7 @@ use crate::agent::{Agent, Beginning, Kit, Settings};
 use futures_util::FutureExt as _;
 use hermes_core::ask::Manner;
 use hermes_tools::delegate::{Errand, Fate, Report, Role};
-use hermes_tools::desk::Cx;
+use hermes_tools::desk::{Cx, Desk};
 use hermes_tools::gate::Yolo;
 use hermes_types::{EndReason, Event, FaultKind, NewSession, Object, SessionId};
 use jiff::Timestamp;
@@ -37,6 +37,14 @@ pub(super) struct Child<'a> {
     limit: Option<Duration>,
     began: Duration,
     kit: Arc<Kit>,
+    life: Life,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Life {
+    Working,
+    /// Everything it started has ended.
+    Over,
 }
 
 impl<'a> Child<'a> {
@@ -71,7 +79,7 @@ impl<'a> Child<'a> {
         };
         let agent = Agent::sent_out(kit.clone(), Beginning::new(session, tools), own, crew.purse(), own_crew);
         let (grace, limit) = (GRACE / 2u32.saturating_pow(crew.depth), crew.settings().child_timeout());
-        Self { agent, ear, task, grace, limit, began: clock.elapsed(), kit }
+        Self { agent, ear, task, grace, limit, began: clock.elapsed(), kit, life: Life::Working }
     }
 
     /// Does the errand; whatever happens, everything it started is over afterwards.
@@ -79,13 +87,18 @@ impl<'a> Child<'a> {
         let ending = Box::pin(self.run()).await;
         let fate = ending.fate();
         if let Some(error) = ending.error() {
-            let kind = if fate == Fate::TimedOut { FaultKind::Timeout } else { FaultKind::Interrupted };
+            let kind = match fate {
+                Fate::TimedOut => FaultKind::Timeout,
+                Fate::Interrupted => FaultKind::Interrupted,
+                Fate::Completed | Fate::OutOfIterations | Fate::Failed | Fate::Broken => FaultKind::Unknown,
+            };
             self.ear.end_with(Event::Failed { kind, message: error, exit_reason: fate.exit_reason().to_owned() });
         }
         if let Err(error) = self.agent.close(EndReason::new(fate.status())).await {
             tracing::warn!(session = %self.agent.session(), %error, "the end of a sub-agent could not be written down");
         }
-        self.kit.shop.gate.forget(self.agent.session());
+        forget(self.agent.desk());
+        self.life = Life::Over;
         let talk = self.agent.conversation();
         let facts = Facts {
             history: talk.history(),
@@ -125,6 +138,30 @@ impl<'a> Child<'a> {
         let ended = tokio::time::timeout(*grace, &mut turn).await;
         Ending { cut: Some(cut), outcome: ended.ok().and_then(Result::ok) }
     }
+}
+
+impl Drop for Child<'_> {
+    /// A call that is dropped takes its sub-agents with it, and they what they started: a turn that was abandoned must
+    /// not leave servers behind. Nobody is there to wait for that, so the runtime does it.
+    fn drop(&mut self) {
+        let (Life::Working, Ok(runtime)) = (self.life, tokio::runtime::Handle::try_current()) else { return };
+        let (desk, store) = (self.agent.desk().clone(), self.kit.store.clone());
+        runtime.spawn(async move {
+            desk.close().await;
+            forget(&desk);
+            if let Some(store) = store
+                && let Err(error) = store.end(&desk.session, EndReason::new(Fate::Interrupted.status())).await
+            {
+                tracing::warn!(session = %desk.session, %error, "the end of a sub-agent could not be written down");
+            }
+        });
+    }
+}
+
+/// Consents and counts of a conversation that nobody comes back to.
+fn forget(desk: &Desk) {
+    desk.shop.gate.forget(&desk.session);
+    desk.shop.memory.forget(&desk.session);
 }
 
 /// What a sub-agent is made of: its parent's kit, with a listener and iterations of its own.

@@ -1,16 +1,18 @@
-//! Sub-agents: errands that are done, refused, cut off and paid for.
+//! Sub-agents: errands that are done, refused and paid for.
+
+mod ends;
+mod limits;
 
 use crate::stage::{MODES, Plan, Stage, only};
 use futures_util::future::BoxFuture;
-use hermes_agent::{Agent, Settings};
+use hermes_agent::Agent;
 use hermes_core::stop::Stop;
 use hermes_core::store::Sessions as _;
-use hermes_core::turn::budget::{Caps, Limits};
-use hermes_core::turn::{End, Outcome};
+use hermes_core::turn::Outcome;
 use hermes_model::wire::ApiMode;
 use hermes_testkit::{ModelServer, Move};
 use hermes_tools::face::{ApprovalQuestion, Clarification, Face, Reply};
-use hermes_tools::gate::{Answer, Channel};
+use hermes_tools::gate::{Answer, Channel, Yolo};
 use hermes_types::{
     Event, ListOrder, Message, Notice, OutcomeKind, Session, SessionFilter, SessionId, StopReason, Usage,
 };
@@ -159,11 +161,12 @@ async fn a_sub_agent_does_an_errand_in_a_conversation_of_its_own() {
         assert!(trace["result_bytes"].as_u64() > Some(10), "{trace}");
         assert_eq!(child.parent.as_ref(), Some(agent.session()));
         assert_eq!((child.source.as_str(), reason(&child)), ("subagent", "completed"));
-        assert_eq!(child.cwd(), stage.path("").to_str().map(|path| path.trim_end_matches('/')));
+        let here = stage.kit.shop.settings.around.cwd.display().to_string();
+        assert_eq!(child.cwd(), Some(here.as_str()));
         let question = stage.on_disk(&child.id).await.remove(0);
         assert_eq!(question.text(), "Count the files\n\nContext:\nThey lie in src.");
         let prompt = child.system_prompt.unwrap();
-        assert!(prompt.contains(&*stage.path("").to_string_lossy().trim_end_matches('/')), "{prompt}");
+        assert!(prompt.contains(&here), "{prompt}");
         assert!(!prompt.contains("Count"), "the prompt is the same for every errand: {prompt}");
         server.finish();
     }
@@ -213,43 +216,6 @@ async fn three_work_at_the_same_time_and_their_reports_keep_their_order() {
     for child in children(&stage).await {
         assert!(said_in(&stage, &child.id).await.contains("together"), "{}", child.id);
     }
-    server.finish();
-}
-
-#[tokio::test]
-async fn calls_of_one_reply_share_the_seats() {
-    let both =
-        Move::say("").call("delegate_task", json!({"goal": "first"})).call("delegate_task", json!({"goal": "second"}));
-    let server = ModelServer::start([both, Move::say(DONE)]).await;
-    for goal in ["first", "second"] {
-        server.when_asked(goal, [run("sleep 0.1"), Move::say("Done.")]);
-    }
-    let stage = stage_with(&server, json!({"max_concurrent_children": 1})).await;
-    let mut agent = stage.agent();
-    go(&stage, &mut agent).await;
-    assert_eq!(results(&stage, agent.session()).await.len(), 2);
-    let mut order: Vec<SessionId> = Vec::new();
-    for event in stage.events() {
-        if let Event::Subagent { session_id, .. } = event
-            && order.last() != Some(&session_id)
-        {
-            order.push(session_id);
-        }
-    }
-    assert_eq!(order.len(), 2, "one begins when the other has ended: {order:?}");
-    server.finish();
-}
-
-#[tokio::test]
-async fn more_tasks_than_seats_are_refused_before_anything_begins() {
-    let tasks: Vec<Value> = (0..4).map(|n| json!({"goal": format!("task {n}")})).collect();
-    let server = ModelServer::start(delegating(json!({ "tasks": tasks }))).await;
-    let stage = stage_with(&server, json!({})).await;
-    let mut agent = stage.agent();
-    let outcome = go(&stage, &mut agent).await;
-    let error = results(&stage, agent.session()).await.remove(0)["error"].to_string();
-    assert!(error.contains("4 tasks") && error.contains("at most 3"), "{error}");
-    assert_eq!((children(&stage).await.len(), outcome.completed()), (0, true));
     server.finish();
 }
 
@@ -321,18 +287,6 @@ async fn a_leader_sends_others_as_deep_as_is_allowed() {
     server.finish();
 }
 
-#[tokio::test]
-async fn where_no_depth_is_allowed_nothing_is_delegated() {
-    let server = ModelServer::start(delegating(json!({"goal": "Dig"}))).await;
-    let stage = stage_with(&server, json!({"max_spawn_depth": 0})).await;
-    let mut agent = stage.agent();
-    go(&stage, &mut agent).await;
-    let error = results(&stage, agent.session()).await.remove(0)["error"].to_string();
-    assert!(error.contains("delegation.max_spawn_depth"), "{error}");
-    assert_eq!(children(&stage).await.len(), 0);
-    server.finish();
-}
-
 /// Somebody who is there and must not be bothered.
 struct DoNotDisturb;
 
@@ -356,7 +310,7 @@ impl Face for DoNotDisturb {
 
 #[tokio::test]
 async fn what_a_person_would_be_asked_about_is_refused_unless_the_owner_allowed_it() {
-    for (auto_approve, mode) in [(false, 0o644), (true, 0o777)] {
+    for (auto_approve, yolo, mode) in [(false, Yolo::Off, 0o644), (true, Yolo::Off, 0o777), (false, Yolo::On, 0o777)] {
         let server = ModelServer::start(delegating(json!({"goal": "Open it"}))).await;
         server.when_asked("Open it", [run("chmod 777 notes.txt"), Move::say("See above.")]);
         let tools = json!({"delegation": {"subagent_auto_approve": auto_approve}});
@@ -366,116 +320,13 @@ async fn what_a_person_would_be_asked_about_is_refused_unless_the_owner_allowed_
         let notes = stage.path("notes.txt");
         std::fs::set_permissions(&notes, std::fs::Permissions::from_mode(0o644)).unwrap();
         let mut agent = stage.agent();
+        stage.kit.shop.gate.set_yolo(agent.session(), yolo);
         go(&stage, &mut agent).await;
         assert_eq!(std::fs::metadata(&notes).unwrap().permissions().mode() & 0o777, mode);
-        let status = if auto_approve { "ok" } else { "error" };
+        let status = if mode == 0o777 { "ok" } else { "error" };
         assert_eq!(entries(&stage, &agent).await[0]["tool_trace"][0]["status"], status);
         server.finish();
     }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn one_that_takes_too_long_is_stopped_and_tells_what_it_has() {
-    let server = ModelServer::start(delegating(json!({"goal": "Wait"}))).await;
-    server.when_asked(
-        "Wait",
-        [Move::say("I looked around first.").call("terminal", json!({"command": "sleep 1017.25", "timeout": 600}))],
-    );
-    let stage = stage_with(&server, json!({"child_timeout_seconds": 45})).await;
-    let mut agent = stage.agent();
-    let (outcome, ()) = tokio::join!(go(&stage, &mut agent), async {
-        stage.heard(started(0, "terminal")).await;
-        until(|| is_running("1017.25")).await;
-        stage.clock.advance(Duration::from_secs(31));
-        let spoken_for = |event: &Event| {
-            matches!(event, Event::Subagent { event, .. }
-                if matches!(&**event, Event::Notice { notice: Notice::Waiting { seconds: 31 } }))
-        };
-        stage.heard(spoken_for).await;
-        stage.clock.advance(Duration::from_secs(15));
-    });
-    assert_eq!(outcome.text.as_deref(), Some(DONE));
-    let entry = entries(&stage, &agent).await.remove(0);
-    assert_eq!((&entry["status"], &entry["exit_reason"]), (&json!("timeout"), &json!("timeout")));
-    assert_eq!((&entry["summary"], &entry["api_calls"]), (&json!("I looked around first."), &json!(1)));
-    assert_eq!(entry["tool_trace"][0]["tool"], "terminal");
-    assert!(entry["error"].as_str().unwrap().contains("stopped after 45 s"), "{entry}");
-    assert!(!is_running("1017.25"));
-    assert_eq!(reason(&children(&stage).await[0]), "timeout");
-    server.finish();
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn an_interrupt_reaches_everything_below() {
-    let tasks = json!([{"goal": "oak"}, {"goal": "pine"}]);
-    let server = ModelServer::start([Move::say("").call("delegate_task", json!({ "tasks": tasks }))]).await;
-    server.when_asked("oak", [run("sleep 1018.25")]);
-    server.when_asked(
-        "pine",
-        [Move::say("").call("terminal", json!({"command": "sleep 1019.25", "background": true})), run("sleep 1020.25")],
-    );
-    let stage = stage_with(&server, json!({})).await;
-    let mut agent = stage.agent();
-    let stop = Stop::new();
-    let commands = ["1018.25", "1019.25", "1020.25"];
-    let (outcome, ()) = tokio::join!(stage.turn_until(&mut agent, "Please see to it.", &stop), async {
-        until(|| commands.iter().all(|command| is_running(command))).await;
-        stop.stop();
-    });
-    assert_eq!(outcome.kind(), OutcomeKind::Interrupted);
-    assert_eq!(commands.map(is_running), [false; 3]);
-    let entries = entries(&stage, &agent).await;
-    assert_eq!(each(&entries, "status"), ["interrupted", "interrupted"]);
-    for child in children(&stage).await {
-        assert_eq!(reason(&child), "interrupted");
-        assert!(said_in(&stage, &child.id).await.contains("interrupted"), "every call has its result");
-    }
-    server.finish();
-}
-
-#[tokio::test]
-async fn the_whole_tree_pays_from_one_purse() {
-    let [delegate, answer] = delegating(json!({"goal": "Spend"}));
-    let server = ModelServer::start([counted(delegate, 10, 1), counted(answer, 20, 2)]).await;
-    server.when_asked("Spend", [counted(Move::say("Spent."), 300, 30)]);
-    let stage = stage_with(&server, json!({})).await;
-    let outcome = go(&stage, &mut stage.agent()).await;
-    assert_eq!(outcome.usage, Some(Usage { input: 30, output: 3, ..Usage::default() }));
-    assert_eq!(outcome.usage_of_all, Some(Usage { input: 330, output: 33, ..Usage::default() }));
-    let [child] = children(&stage).await.try_into().unwrap();
-    assert_eq!((child.usage.input, child.usage.output), (300, 30), "each session has its own account");
-    server.finish();
-}
-
-#[tokio::test]
-async fn a_limit_that_a_sub_agent_reaches_ends_the_turn_of_its_parent_too() {
-    let [delegate, _] = delegating(json!({"goal": "Spend"}));
-    let server = ModelServer::start([counted(delegate, 10, 1)]).await;
-    server.when_asked("Spend", [counted(Move::say("More.").call("todo", json!({})), 300, 30)]);
-    let turn = Caps { tokens: Some(200), ..Caps::default() };
-    let limits = Limits { turn, ..Limits::default() };
-    let settings = Settings { limits, ..Plan::default().settings };
-    let stage = Stage::build(Plan { models: only(&server, CHAT), settings, ..Plan::default() }).await;
-    let mut agent = stage.agent();
-    let outcome = go(&stage, &mut agent).await;
-    assert!(matches!(outcome.end, End::OverBudget(_)), "{:?}", outcome.end);
-    let entry = entries(&stage, &agent).await.remove(0);
-    assert_eq!((&entry["status"], &entry["summary"]), (&json!("failed"), &json!("More.")));
-    assert!(entry["error"].as_str().unwrap().contains("200 tokens"), "{entry}");
-    server.finish();
-}
-
-#[tokio::test]
-async fn one_that_uses_all_its_iterations_reports_what_there_is() {
-    let server = ModelServer::start(delegating(json!({"goal": "Try"}))).await;
-    server.when_asked("Try", [run("true"), run("true && true"), Move::say("I tried twice.")]);
-    let stage = stage_with(&server, json!({"max_iterations": 2})).await;
-    let mut agent = stage.agent();
-    go(&stage, &mut agent).await;
-    let entry = entries(&stage, &agent).await.remove(0);
-    assert_eq!((&entry["status"], &entry["exit_reason"]), (&json!("completed"), &json!("max_iterations")));
-    assert_eq!((&entry["summary"], &entry["api_calls"]), (&json!("I tried twice."), &json!(3)));
-    server.finish();
 }
 
 #[tokio::test]
@@ -555,4 +406,24 @@ async fn sub_agents_may_have_a_model_of_their_own() {
     assert_eq!(other.model_requests().len(), 1);
     server.finish();
     other.finish();
+}
+
+#[tokio::test]
+async fn a_long_report_can_be_read_to_its_end() {
+    let long = format!("It begins.\n{}It ends.", "Nothing happened here.\n".repeat(2_000));
+    let [delegate, _] = delegating(json!({"goal": "Tell all"}));
+    let server = ModelServer::start([delegate.id("c1")]).await;
+    server.when_asked("Tell all", [Move::say(&long).chunk(10_000)]);
+    let stage = stage_with(&server, json!({"max_summary_chars": 3_000})).await;
+    let path = stage.kit.shop.settings.around.temp.join("hermes-results/c1_task_0.txt");
+    server
+        .extend([Move::say("").call("read_file", json!({"path": path, "offset": 2_000, "limit": 5})), Move::say(DONE)]);
+    let mut agent = stage.agent();
+    go(&stage, &mut agent).await;
+    let summary = entries(&stage, &agent).await[0]["summary"].as_str().unwrap().to_owned();
+    assert!(summary.starts_with("It begins.") && summary.ends_with("It ends."), "{summary}");
+    assert!(summary.chars().count() < 3_300 && summary.contains(&path.display().to_string()), "{summary}");
+    let read = stage.on_disk(agent.session()).await;
+    assert!(read.iter().any(|message| matches!(message, Message::Tool(_)) && message.text().contains("2002|It ends.")));
+    server.finish();
 }

@@ -115,7 +115,7 @@ impl Tool for DelegateTool {
                 "background": {"type": "boolean"}
             }
         });
-        Card { emoji: "🧑‍🤝‍🧑", ..Card::new(NAME, TOOLSET, &self.description(), parameters) }
+        Card { emoji: "🔀", ..Card::new(NAME, TOOLSET, &self.description(), parameters) }
     }
 
     /// What makes no difference here is not paid for on every request.

@@ -5,7 +5,9 @@
 //! A question that was answered while it waited is not put again. Whatever ends a question without a yes is a no.
 
 use super::consent::Consents;
-use super::decide::{Answer, Channel, Decision, Opinion, Permanence, Policy, Remember, Settled, Yolo, decide, hear, settle};
+use super::decide::{
+    Answer, Channel, Decision, Opinion, Permanence, Policy, Remember, Settled, Yolo, decide, hear, settle,
+};
 use super::judge::{Finding, Judgement, judge_after};
 use super::matter::{self, Matter, Wanted};
 use super::on_disk;

@@ -160,11 +160,7 @@ impl Hands {
         let _seat = seats.acquire().await;
         let began = clock.elapsed();
         let about = about(shown.as_ref());
-        desk.listener.hear(Event::ToolStarted {
-            call_id: call.id.clone(),
-            name: call.function.name.clone(),
-            about,
-        });
+        desk.listener.hear(Event::ToolStarted { call_id: call.id.clone(), name: call.function.name.clone(), about });
         // A turn that is dropped takes its calls with it.
         let task = AbortOnDropHandle::new(tokio::spawn((prepared.run)(permit, cx.clone())));
         let end = wait(task, prepared.limit, &cx.stop, &stop, &*clock).await;
@@ -172,12 +168,7 @@ impl Hands {
         let name = call.function.name.clone();
         let took = clock.elapsed().saturating_sub(began);
         let duration_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
-        desk.listener.hear(Event::ToolFinished {
-            call_id: call.id.clone(),
-            name: name.clone(),
-            status,
-            duration_ms,
-        });
+        desk.listener.hear(Event::ToolFinished { call_id: call.id.clone(), name: name.clone(), status, duration_ms });
         let finished = Finished { call: call.id, name, content, status, disposition, took };
         let finished = self.conclude(finished, shown.as_ref(), &desk).await;
         let met = shown.as_ref();

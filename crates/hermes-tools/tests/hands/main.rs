@@ -11,6 +11,7 @@ mod attack;
 mod checkpoint;
 mod clarify;
 mod contract;
+mod delegate;
 mod dispatch;
 mod family;
 mod files_attacks;
