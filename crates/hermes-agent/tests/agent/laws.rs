@@ -187,7 +187,7 @@ fn honest(outcome: &Outcome, history: &[Message], stop: &Stop) -> Result<(), Tes
         OutcomeKind::Answered => prop_assert!(!text.trim().is_empty() && ends_with_text, "{:?} / {}", text, last),
         OutcomeKind::Empty => prop_assert_eq!(outcome.text.as_deref(), None),
         OutcomeKind::Interrupted => prop_assert!(stop.stopped()),
-        OutcomeKind::Filtered => prop_assert!(outcome.text.is_none() || ends_with_text),
+        OutcomeKind::Filtered => prop_assert!(outcome.text.is_none() || is_said(history, text)),
         OutcomeKind::Failed => {
             prop_assert!(matches!(outcome.end, End::Unanswered(_) | End::Aborted(_) | End::NothingOpen));
         }
@@ -200,6 +200,11 @@ fn honest(outcome: &Outcome, history: &[Message], stop: &Stop) -> Result<(), Tes
         },
     }
     Ok(())
+}
+
+/// Whether the person reads what the model said, to its last word.
+fn is_said(history: &[Message], text: &str) -> bool {
+    history.iter().any(|message| matches!(message, Message::Assistant(_)) && text.ends_with(&message.text()))
 }
 
 #[test]

@@ -17,8 +17,9 @@ fn cut(text: &str) -> Move {
     Move::say(text).stop(StopReason::Length)
 }
 
+/// A reply without a word. No text at all counts as no reply in one of the protocols, and is asked for again by itself.
 fn nothing() -> Move {
-    Move::say("")
+    Move::say("\n")
 }
 
 /// How long the answer to this request may be.
@@ -91,7 +92,7 @@ async fn half_a_sentence_before_work_is_not_half_of_the_answer() {
 #[tokio::test]
 async fn an_output_that_was_all_thought_ends_with_advice() {
     for mode in MODES {
-        let played = play(mode, [nothing().reasoning("On and on").stop(StopReason::Length)]).await;
+        let played = play(mode, [Move::say("").reasoning("On and on").stop(StopReason::Length)]).await;
         assert_eq!((played.exit().as_str(), played.kind()), ("thinking_budget_exhausted", OutcomeKind::Partial));
         assert!(played.outcome.end.explanation().unwrap().contains("agent.reasoning_effort"), "{mode:?}");
         assert_eq!(played.outcome.reasoning.as_deref(), Some("On and on"));
@@ -103,9 +104,9 @@ async fn an_output_that_was_all_thought_ends_with_advice() {
 #[tokio::test]
 async fn silence_is_met_step_by_step() {
     for mode in MODES {
-        let thought = || nothing().reasoning("Hm.");
+        let thought = || Move::say("").reasoning("Hm.");
         let moves = [
-            nothing().call("look", json!({})),
+            Move::say("").call("look", json!({})),
             nothing(),
             thought(),
             thought(),
@@ -195,7 +196,7 @@ async fn what_stood_beside_real_work_is_no_answer() {
 #[tokio::test]
 async fn results_of_an_earlier_turn_are_not_waited_for() {
     for mode in MODES {
-        let moves = [nothing().call("todo", json!({})), Move::say("Done."), nothing(), Move::say("Yes.")];
+        let moves = [Move::say("").call("todo", json!({})), Move::say("Done."), nothing(), Move::say("Yes.")];
         let server = ModelServer::start(moves).await;
         let stage = Stage::at(&server, mode).await;
         let mut agent = stage.agent();
@@ -289,7 +290,7 @@ async fn thoughts_between_tags_are_no_answer_and_are_not_sent_back() {
 async fn structured_thoughts_return_only_where_they_belong() {
     for mode in MODES {
         let moves = [
-            nothing().reasoning("Look first.").signature("c2lnbmVk").call("look", json!({})),
+            Move::say("").reasoning("Look first.").signature("c2lnbmVk").call("look", json!({})),
             Move::say("Seen.").reasoning("Enough."),
         ];
         let played = play(mode, moves).await;

@@ -250,6 +250,7 @@ fn told_apart(calls: &[ToolCall]) -> (Vec<ToolCall>, Vec<&ToolCall>) {
 fn worded(mut reply: Reply) -> Reply {
     if reply.text().trim().is_empty() {
         reply.message.content = Some(Content::from(words::EMPTY));
+        reply.message.codex_message_items = None;
         reply.message.finish_reason = Some(StopReason::Incomplete);
     }
     reply
