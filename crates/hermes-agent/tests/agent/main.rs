@@ -12,6 +12,7 @@ mod play;
 mod puppet;
 mod recovery;
 mod replies;
+mod reroute;
 mod resume;
 mod script;
 mod stage;
