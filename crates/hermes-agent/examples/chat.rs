@@ -20,6 +20,7 @@ use hermes_tools::settings::{Settings as ToolSettings, Surroundings};
 use hermes_types::{
     Assistant, CallId, Delta, Event, Fault, Message, NewSession, Reply, Request, SessionId, StopReason, ToolCall,
 };
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -76,7 +77,7 @@ async fn kit(home: &std::path::Path, feed: &Feed) -> Result<Kit, Box<dyn std::er
         clock: clock.clone(),
         listener: Arc::new(feed.clone()),
     };
-    let shop = Workshop::new(ToolSettings::plain(Surroundings::all_at(home)), ports);
+    let shop = Workshop::new(ToolSettings::plain(around(home)), ports);
     let registry = Arc::new(builtin::registry(clock.clone(), &shop.settings, Some(store.clone())));
     Ok(Kit {
         switchboard: Arc::new(OneModel),
@@ -89,6 +90,19 @@ async fn kit(home: &std::path::Path, feed: &Feed) -> Result<Kit, Box<dyn std::er
         hooks: Vec::new(),
         settings: Settings::default(),
     })
+}
+
+/// Everything in one folder; a program of yours has the person's own.
+fn around(folder: &std::path::Path) -> Surroundings {
+    Surroundings {
+        home: folder.to_owned(),
+        hermes_home: folder.to_owned(),
+        hermes_root: folder.to_owned(),
+        cwd: folder.to_owned(),
+        temp: folder.to_owned(),
+        variables: std::env::vars().collect(),
+        private_variables: BTreeSet::new(),
+    }
 }
 
 /// The chain of models: one, and nobody behind it.

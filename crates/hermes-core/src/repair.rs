@@ -15,11 +15,13 @@ pub(crate) const EMPTY: &str = "(empty)";
 const CORRUPTED: &str = "[The arguments of this call were damaged and are shown empty.]";
 
 pub(crate) fn mended(history: impl IntoIterator<Item = Message>) -> Vec<Message> {
-    let mut waiting: VecDeque<Message> = history.into_iter().collect();
+    // The prompt is no part of the history.
+    let said = history.into_iter().filter(|message| !matches!(message, Message::System(_)));
+    let mut waiting: VecDeque<Message> = said.collect();
     let mut whole: Vec<Message> = Vec::with_capacity(waiting.len());
     while let Some(message) = waiting.pop_front() {
         match message {
-            // The prompt is no part of the history; a result that is not behind its call has lost it.
+            // A result that is not behind its call has lost it.
             Message::System(_) | Message::Tool(_) => {}
             Message::User(said) => match whole.last_mut() {
                 Some(Message::User(before)) => join(&mut before.content, said.content),
@@ -31,11 +33,11 @@ pub(crate) fn mended(history: impl IntoIterator<Item = Message>) -> Vec<Message>
                 if whole.is_empty() {
                     continue;
                 }
-                let mut results = take_results(&mut waiting);
+                let mut results = take_results(&mut waiting, &said);
                 while let Some(Message::Assistant(_)) = waiting.front().filter(|_| results.is_empty()) {
                     let Some(Message::Assistant(next)) = waiting.pop_front() else { break };
                     said = distinct(united(said, next));
-                    results = take_results(&mut waiting);
+                    results = take_results(&mut waiting, &said);
                 }
                 let results = paired(&mut said, results, waiting.is_empty());
                 give_words(&mut said);
@@ -53,11 +55,13 @@ pub(crate) fn mended_tail(tail: Vec<Message>) -> Vec<Message> {
     mended(std::iter::once(question).chain(tail)).into_iter().skip(1).collect()
 }
 
-/// The results directly ahead.
-fn take_results(waiting: &mut VecDeque<Message>) -> Vec<ToolResult> {
+/// The results directly ahead, as far as they answer a call of this reply.
+fn take_results(waiting: &mut VecDeque<Message>, said: &Assistant) -> Vec<ToolResult> {
     let mut results = Vec::new();
     while let Some(Message::Tool(_)) = waiting.front() {
-        if let Some(Message::Tool(result)) = waiting.pop_front() {
+        if let Some(Message::Tool(result)) = waiting.pop_front()
+            && said.tool_calls.iter().any(|call| answers(&result, call))
+        {
             results.push(result);
         }
     }

@@ -1,6 +1,6 @@
 //! What the loop makes of calls: names that are wrong, arguments that were cut, the same twice, tools that fall.
 
-use crate::play::{goes_on, play, play_with};
+use crate::play::{goes_on, play};
 use crate::puppet::{Puppet, answer};
 use crate::stage::{MODES, Plan, Stage, in_memory, told};
 use hermes_model::wire::ApiMode;
@@ -65,8 +65,8 @@ async fn a_call_that_was_cut_is_asked_for_again_with_more_room() {
 
 #[tokio::test]
 async fn calls_that_never_arrive_whole_are_never_run() {
-    let nonsense = ["", "{\"path\": \"x", "not json at all", "[1, 2", "{\"path\": }"];
-    for (mode, raw) in MODES.into_iter().flat_map(|mode| nonsense[1..].iter().map(move |raw| (mode, *raw))) {
+    let nonsense = ["{\"path\": \"x", "not json at all", "[1, 2", "{\"path\": }"];
+    for (mode, raw) in MODES.into_iter().flat_map(|mode| nonsense.iter().map(move |raw| (mode, *raw))) {
         let broken = || Move::say("").call_raw("look", raw);
         let played = play(mode, [broken(), broken(), broken(), broken()]).await;
         assert_eq!(played.looked, Vec::<Value>::new(), "{mode:?}: {raw}");
@@ -226,11 +226,7 @@ async fn arguments_are_as_the_model_wrote_them_or_not_at_all() {
         let slips =
             [r#"{"a": True, "b": None,}"#, "```json\n{\"a\": true, \"b\": null}\n```", r#"{"a":true,"b":null}}"#];
         for slip in slips {
-            let plan = Plan::default();
-            let played = play_with(mode, plan, [Move::say("").call_raw("look", slip), Move::say("Seen.")]).await;
-            if mode == ApiMode::AnthropicMessages && played.looked.is_empty() {
-                continue;
-            }
+            let played = play(mode, [Move::say("").call_raw("look", slip), Move::say("Seen.")]).await;
             assert_eq!(played.looked, [json!({"a": true, "b": null})], "{mode:?}: {slip}");
         }
     }

@@ -133,7 +133,7 @@ fn lives(argument: &str) -> bool {
 #[tokio::test]
 async fn while_a_command_runs() {
     for (mode, seconds) in MODES.into_iter().zip(["31411", "31412", "31413"]) {
-        let command = format!("touch begun; sleep {seconds} & sleep {seconds}");
+        let command = format!("touch begun && sleep {seconds}");
         let server = ModelServer::start([Move::say("").call("terminal", json!({ "command": command }))]).await;
         let stage = real_time(&server, mode).await;
         let begun = stage.path("begun");

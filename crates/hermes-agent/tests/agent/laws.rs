@@ -128,11 +128,10 @@ impl Theatre {
         well_formed(&history)?;
         honest(&outcome, &history, &stop)?;
         prop_assert!(outcome.iterations <= tale.iterations, "{} iterations", outcome.iterations);
-        let ends: Vec<Event> = self.stage.events();
+        let (ends, told) = (self.stage.events(), outcome.event());
         let ends: Vec<&Event> =
             ends.iter().filter(|event| matches!(event, Event::Answer { .. } | Event::Failed { .. })).collect();
-        let last = outcome.event();
-        prop_assert_eq!(ends, vec![&last], "one end, told once");
+        prop_assert_eq!(ends, vec![&told], "one end, told once");
         for pair in model.requests().windows(2) {
             prop_assert!(pair[1].starts_with(&pair[0]), "a request extends the one before: {:#?}", pair);
         }
@@ -188,7 +187,7 @@ fn honest(outcome: &Outcome, history: &[Message], stop: &Stop) -> Result<(), Tes
         OutcomeKind::Answered => prop_assert!(!text.trim().is_empty() && ends_with_text, "{:?} / {}", text, last),
         OutcomeKind::Empty => prop_assert_eq!(outcome.text.as_deref(), None),
         OutcomeKind::Interrupted => prop_assert!(stop.stopped()),
-        OutcomeKind::Filtered => prop_assert!(outcome.text.is_none() || ends_with_text),
+        OutcomeKind::Filtered => prop_assert!(outcome.text.is_none() || is_said(history, text)),
         OutcomeKind::Failed => {
             prop_assert!(matches!(outcome.end, End::Unanswered(_) | End::Aborted(_) | End::NothingOpen));
         }
@@ -201,6 +200,11 @@ fn honest(outcome: &Outcome, history: &[Message], stop: &Stop) -> Result<(), Tes
         },
     }
     Ok(())
+}
+
+/// Whether the person reads what the model said, to its last word.
+fn is_said(history: &[Message], text: &str) -> bool {
+    history.iter().any(|message| matches!(message, Message::Assistant(_)) && text.ends_with(&message.text()))
 }
 
 #[test]

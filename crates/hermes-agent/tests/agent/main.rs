@@ -13,6 +13,7 @@ mod play;
 mod puppet;
 mod recovery;
 mod replies;
+mod reroute;
 mod resume;
 mod script;
 mod stage;

@@ -3,12 +3,13 @@
 
 use crate::play::{goes_on, play};
 use crate::puppet::Puppet;
+use crate::reroute::Rerouted;
 use crate::stage::{MODES, Plan, Stage, in_memory, told, with_spare};
 use hermes_core::turn::{Asked, End};
-use hermes_model::wire::ApiMode;
 use hermes_testkit::{ModelServer, Move, OAuthServer, START, Vendor, jwt};
 use hermes_types::{Event, FaultKind, Notice, OutcomeKind};
 use serde_json::json;
+use std::sync::Arc;
 use std::time::Duration;
 
 fn look(n: u64) -> Move {
@@ -132,7 +133,7 @@ async fn signatures_that_are_refused_in_mid_turn_are_left_out() {
     let thinking = |n: u64| Move::say("").reasoning("Hm.").signature("c2lnbmVk").call("look", json!({ "n": n }));
     let server = ModelServer::start([thinking(1), refusal, thinking(2), Move::say("Done.")]).await;
     server.allow_prefix_break("the signatures are gone");
-    let stage = Stage::at(&server, ApiMode::AnthropicMessages).await;
+    let stage = Stage::build(claude(&server)).await;
     let looked = Puppet::looking("look").on(&stage);
     let mut agent = stage.agent();
     let outcome = stage.turn(&mut agent, "Go.").await;
@@ -143,6 +144,35 @@ async fn signatures_that_are_refused_in_mid_turn_are_left_out() {
         .map(|request| request.body.as_ref().unwrap().to_string().contains("c2lnbmVk"))
         .collect();
     assert_eq!(signed, [false, true, false, false], "asked for once, then left out for good");
+    server.finish();
+}
+
+/// Claude at the vendor's own address.
+fn claude(server: &ModelServer) -> Plan {
+    Plan {
+        models: json!({"model": {"provider": "anthropic", "default": "claude-sonnet-4-6"}}),
+        variables: vec![("ANTHROPIC_API_KEY".into(), "sk-ant-api-stage".into())],
+        transport: Some(Arc::new(Rerouted::new("api.anthropic.com", server))),
+        ..Plan::default()
+    }
+}
+
+/// Signed thoughts go back to the vendor that signed them, as they were.
+#[tokio::test]
+async fn signed_thoughts_go_back_to_whoever_signed_them() {
+    let thinking = |n: u64| Move::say("").reasoning("Hm.").signature("c2lnbmVk").call("look", json!({ "n": n }));
+    let server = ModelServer::start([thinking(1), thinking(2), Move::say("Done.")]).await;
+    let stage = Stage::build(claude(&server)).await;
+    Puppet::looking("look").on(&stage);
+    let outcome = stage.turn(&mut stage.agent(), "Go.").await;
+    assert_eq!(outcome.text.as_deref(), Some("Done."), "{:?}", outcome.end);
+    let signed: Vec<usize> = server
+        .model_requests()
+        .iter()
+        .map(|request| request.body.as_ref().unwrap().to_string().matches("c2lnbmVk").count())
+        .collect();
+    assert_eq!(signed, [0, 1, 2]);
+    goes_on(&stage, &server).await;
     server.finish();
 }
 

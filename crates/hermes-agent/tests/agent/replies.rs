@@ -17,8 +17,9 @@ fn cut(text: &str) -> Move {
     Move::say(text).stop(StopReason::Length)
 }
 
+/// A reply without a word. No text at all counts as no reply in one of the protocols, and is asked for again by itself.
 fn nothing() -> Move {
-    Move::say("")
+    Move::say("\n")
 }
 
 /// How long the answer to this request may be.
@@ -90,8 +91,8 @@ async fn half_a_sentence_before_work_is_not_half_of_the_answer() {
 
 #[tokio::test]
 async fn an_output_that_was_all_thought_ends_with_advice() {
-    for mode in MODES {
-        let played = play(mode, [nothing().reasoning("On and on").stop(StopReason::Length)]).await;
+    for mode in [ApiMode::ChatCompletions, ApiMode::AnthropicMessages] {
+        let played = play(mode, [Move::say("").reasoning("On and on").stop(StopReason::Length)]).await;
         assert_eq!((played.exit().as_str(), played.kind()), ("thinking_budget_exhausted", OutcomeKind::Partial));
         assert!(played.outcome.end.explanation().unwrap().contains("agent.reasoning_effort"), "{mode:?}");
         assert_eq!(played.outcome.reasoning.as_deref(), Some("On and on"));
@@ -99,13 +100,22 @@ async fn an_output_that_was_all_thought_ends_with_advice() {
     }
 }
 
+/// The Responses API does not say what it ran out of: the model is asked to come to the point.
+#[tokio::test]
+async fn thoughts_of_an_incomplete_response_are_followed_by_a_nudge() {
+    let moves = [Move::say("").reasoning("On and on").stop(StopReason::Length), Move::say("Short.")];
+    let played = play(ApiMode::CodexResponses, moves).await;
+    assert_eq!((played.text(), played.kind()), ("Short.", OutcomeKind::Answered));
+    assert_eq!(played.history(), ["user: Go.", "assistant: (empty)", ONLY_THOUGHTS, "assistant: Short."]);
+}
+
 /// First a nudge, because results are there; then what thoughts alone get; then patience; then the next provider.
 #[tokio::test]
 async fn silence_is_met_step_by_step() {
     for mode in MODES {
-        let thought = || nothing().reasoning("Hm.");
+        let thought = || Move::say("").reasoning("Hm.");
         let moves = [
-            nothing().call("look", json!({})),
+            Move::say("").call("look", json!({})),
             nothing(),
             thought(),
             thought(),
@@ -195,7 +205,7 @@ async fn what_stood_beside_real_work_is_no_answer() {
 #[tokio::test]
 async fn results_of_an_earlier_turn_are_not_waited_for() {
     for mode in MODES {
-        let moves = [nothing().call("todo", json!({})), Move::say("Done."), nothing(), Move::say("Yes.")];
+        let moves = [Move::say("").call("todo", json!({})), Move::say("Done."), nothing(), Move::say("Yes.")];
         let server = ModelServer::start(moves).await;
         let stage = Stage::at(&server, mode).await;
         let mut agent = stage.agent();
@@ -234,7 +244,12 @@ async fn what_the_provider_withholds_is_asked_of_the_next_one() {
 #[tokio::test]
 async fn what_nobody_else_can_be_asked_ends_as_withheld() {
     for mode in MODES {
-        let refusal = Move::say("I must not.").call("look", json!({})).stop(StopReason::ContentFilter);
+        let refusal = Move::say("I must not.").stop(StopReason::ContentFilter);
+        let refusal = match mode {
+            // Whole calls of a Responses answer count, whatever became of its text.
+            ApiMode::CodexResponses => refusal,
+            _ => refusal.call("look", json!({})),
+        };
         let played = play(mode, [refusal]).await;
         assert_eq!(
             (played.exit().as_str(), played.kind()),
@@ -255,7 +270,12 @@ async fn an_answer_that_breaks_off_before_our_eyes_is_kept_as_a_part() {
     for mode in MODES {
         let mut plan = Plan::default();
         plan.settings.manner = Manner { live: true, ..plan.settings.manner };
-        let played = play_with(mode, plan, [Move::say("Half of the answ").chunk(4).cut_after(6)]).await;
+        let played = play_with(
+            mode,
+            plan,
+            [Move::say("Half of the answer, and then nothing more comes for a long time.").chunk(4).cut_after(8)],
+        )
+        .await;
         assert_eq!(
             (played.exit().as_str(), played.kind()),
             ("partial_stream_recovery", OutcomeKind::Partial),
@@ -284,17 +304,17 @@ async fn thoughts_between_tags_are_no_answer_and_are_not_sent_back() {
     }
 }
 
-/// Signed thoughts go back to the vendor that signed them, as they were, and to nobody else.
+/// An endpoint that nobody knows gets no thoughts of another vendor, signed or not; they are kept all the same.
 #[tokio::test]
-async fn structured_thoughts_return_only_where_they_belong() {
+async fn thoughts_are_kept_and_not_sent_where_they_do_not_belong() {
     for mode in MODES {
         let moves = [
-            nothing().reasoning("Look first.").signature("c2lnbmVk").call("look", json!({})),
+            Move::say("").reasoning("Look first.").signature("c2lnbmVk").call("look", json!({})),
             Move::say("Seen.").reasoning("Enough."),
         ];
         let played = play(mode, moves).await;
         assert_eq!((played.text(), played.outcome.reasoning.as_deref()), ("Seen.", Some("Enough.")), "{mode:?}");
         let second = played.requests[1].body.clone().unwrap().to_string();
-        assert_eq!(second.contains("c2lnbmVk"), mode != ApiMode::ChatCompletions, "{mode:?}: {second}");
+        assert!(!second.contains("c2lnbmVk"), "{mode:?}: {second}");
     }
 }

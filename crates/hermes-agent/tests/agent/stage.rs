@@ -64,6 +64,8 @@ pub(crate) struct Plan {
     pub(crate) logins: Option<Value>,
     /// Where logins are renewed.
     pub(crate) login_server: Option<String>,
+    /// Another way to the models.
+    pub(crate) transport: Option<Arc<dyn Transport>>,
 }
 
 /// Settings with one endpoint that speaks `mode`.
@@ -213,6 +215,7 @@ impl Default for Plan {
             variables: Vec::new(),
             logins: None,
             login_server: None,
+            transport: None,
         }
     }
 }
@@ -272,7 +275,8 @@ async fn board(root: &Path, plan: &Plan, models: &Value, clock: &Arc<dyn Clock>)
         endpoints.nous_portal = server.parse().unwrap();
     }
     let logins = Logins::load(&paths, &endpoints, None).await;
-    let transport: Arc<dyn Transport> = Arc::new(HttpTransport::new(HttpOptions::default()));
+    let usual = || Arc::new(HttpTransport::new(HttpOptions::default())) as Arc<dyn Transport>;
+    let transport = plan.transport.clone().unwrap_or_else(usual);
     let auth = AuthContext::new(paths, endpoints, transport.clone(), clock.clone(), Vec::new());
     let now = Timestamp::try_from(clock.now()).unwrap();
     let variables = Env::new(plan.variables.clone(), []);

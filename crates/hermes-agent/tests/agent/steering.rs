@@ -92,10 +92,10 @@ async fn the_next_question_has_an_answer_of_its_own() {
         let moves = [
             Move::say("Saved it.").call("memory", json!({"action": "read"})),
             Move::say("Done."),
-            Move::say(""),
-            Move::say(""),
-            Move::say(""),
-            Move::say(""),
+            Move::say("\n"),
+            Move::say("\n"),
+            Move::say("\n"),
+            Move::say("\n"),
         ];
         let server = ModelServer::start(moves).await;
         let stage = Stage::at(&server, mode).await;

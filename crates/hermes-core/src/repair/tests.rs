@@ -99,13 +99,13 @@ fn each_kind_of_damage_has_its_mending() {
         ),
         (
             "a call with two names is known by the one that pairs, whichever its result knew",
-            vec![user.clone(), calls("", [twin.clone()]), result("item", "1"), said.clone()],
+            vec![user.clone(), calls("", [twin]), result("item", "1"), said.clone()],
             vec!["user ask", "said  -> pair{}", "<- pair 1", "said reply"],
         ),
         (
             "calls of two replies that became one",
             vec![
-                user.clone(),
+                user,
                 calls("first", [call("a", "{}")]),
                 calls("second", [call("b", "{}")]),
                 result("b", "2"),

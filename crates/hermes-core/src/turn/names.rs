@@ -24,7 +24,7 @@ pub(crate) fn meant<'a>(name: &str, offered: &BTreeSet<&'a str>) -> Option<&'a s
         let shorter = SUFFIXES.iter().find_map(|suffix| bare.strip_suffix(suffix));
         bare = shorter.map_or(bare, |shorter| shorter.trim_end_matches('_'));
     }
-    let mut alike: Vec<(f64, &str)> = offered.iter().map(|known| (likeness(&snake, known), *known)).collect();
+    let mut alike: Vec<(f64, &str)> = offered.iter().map(|known| (likeness(bare, known), *known)).collect();
     alike.retain(|(likeness, _)| *likeness >= ALIKE);
     alike.sort_by(|a, b| b.0.total_cmp(&a.0));
     match alike.as_slice() {

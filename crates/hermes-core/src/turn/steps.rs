@@ -159,13 +159,15 @@ impl Turn<'_> {
     pub(super) async fn run(&mut self, calls: &[ToolCall], stop: &Stop) -> Result<(), End> {
         self.tool_calls += calls.len() as u64;
         let (distinct, repeated) = told_apart(calls);
-        let ran = self.ports.hands.run(&distinct, self.ports.book, stop).await;
-        let mut results: Vec<Message> = ran.results.into_iter().map(Finished::into_message).collect();
+        // Before anything runs: a repeated call that is left open would run when the turn is taken up again.
+        let mut results = Vec::with_capacity(calls.len());
         for call in repeated {
             let finished = Finished::refused(call, ToolStatus::Blocked, words::said_twice());
             self.ports.book.ended(&finished).await.map_err(lost)?;
             results.push(finished.into_message());
         }
+        let ran = self.ports.hands.run(&distinct, self.ports.book, stop).await;
+        results.extend(ran.results.into_iter().map(Finished::into_message));
         self.talk.settle(results);
         match ran.abort {
             Some(reason) => Err(End::Aborted(reason)),
@@ -199,8 +201,11 @@ impl Turn<'_> {
     }
 
     pub(super) fn put_together(&mut self, reply: &Reply) {
-        self.parts.push(reply.text());
-        self.text = Some(self.parts.concat());
+        let text = reply.text();
+        if !text.trim().is_empty() {
+            self.parts.push(text);
+            self.text = Some(self.parts.concat());
+        }
     }
 
     /// What comes next is another answer.
@@ -250,6 +255,7 @@ pub(super) fn told_apart(calls: &[ToolCall]) -> (Vec<ToolCall>, Vec<&ToolCall>) 
 fn worded(mut reply: Reply) -> Reply {
     if reply.text().trim().is_empty() {
         reply.message.content = Some(Content::from(words::EMPTY));
+        reply.message.codex_message_items = None;
         reply.message.finish_reason = Some(StopReason::Incomplete);
     }
     reply

@@ -149,7 +149,12 @@ fn texts(results: &[Finished]) -> Vec<String> {
 #[tokio::test]
 async fn a_tool_nobody_knows_is_an_answer_and_not_an_end() {
     let stage = Stage::new();
-    assert_eq!(stage.call("nope", json!({})).await, json!({"error": "Unknown tool: nope"}));
+    let told = stage.call("nope", json!({})).await;
+    assert_eq!(told["error"], "Unknown tool: nope");
+    let there: Vec<&str> = told["available_tools"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    assert!(there.contains(&"read_file") && there.is_sorted(), "the model can choose another: {there:?}");
+    let nameless = "The call names no tool; nothing was done. Answer, or call a tool by its name.";
+    assert_eq!(stage.call(" ", json!({})).await, json!({"error": nameless}), "a list would only invite it to guess");
 }
 
 #[tokio::test]
