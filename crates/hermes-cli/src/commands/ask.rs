@@ -113,22 +113,24 @@ impl Used {
         let Self { app, board, agent, hands, store } = self;
         agent.desk().close().await;
         hands.close().await;
-        let ending = async {
-            if let Err(error) = agent.close(EndReason::CLI_CLOSE).await {
-                tracing::warn!(%error, "the end of the session was not written down");
-            }
-            if let Ok(store) = &store {
-                store.close().await;
-            }
-        };
         // What was acknowledged is on disk; who interrupted leaves the rest to the next program. Nor do they wait twice
         // for a store that was busy already.
         if !(stop.stopped() && outcome.not_kept.is_some()) {
-            kept::in_time(ending, screen, stop).await;
+            kept::in_time(end(&agent, store.as_ref().ok()), screen, stop).await;
         }
         // Whoever lets go of the store last waits for its writer, and that must not be the thread everything runs on.
         tokio::task::spawn_blocking(move || drop((agent, store)));
         app.settle(Some(&board), |text| screen.complain(text)).await;
+    }
+}
+
+/// The end of the session, on disk.
+async fn end(agent: &Agent, store: Option<&SqliteStore>) {
+    if let Err(error) = agent.close(EndReason::CLI_CLOSE).await {
+        tracing::warn!(%error, "the end of the session was not written down");
+    }
+    if let Some(store) = store {
+        store.close().await;
     }
 }
 
