@@ -141,6 +141,7 @@ impl Face for OnScreen {
     }
 
     fn tell(&self, notice: String) {
+        let _quiet = self.screen.hush();
         self.person.tell(notice);
     }
 }
