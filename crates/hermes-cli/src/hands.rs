@@ -50,19 +50,27 @@ pub struct Hands {
 }
 
 impl Hands {
-    /// For a conversation that is shown on a screen: questions have it for themselves.
-    pub fn at(app: &App, screen: &Arc<Screen>, yolo: Yolo, stop: &Stop) -> Self {
+    /// For a conversation that works in `cwd` and is shown on a screen: questions have that for themselves.
+    pub fn at(app: &App, cwd: PathBuf, screen: &Arc<Screen>, yolo: Yolo, stop: &Stop) -> Self {
         let face = Arc::new(OnScreen { screen: screen.clone(), person: approval::face() });
-        Self::with(app, face, screen.clone(), yolo, stop)
+        let around = Surroundings { cwd, ..surroundings(app) };
+        Self::with(app, around, face, screen.clone(), yolo, stop)
     }
 
     /// `stop` also ends a question to the model that may be consulted about commands.
     pub fn new(app: &App, listener: Arc<dyn Listener>, yolo: Yolo, stop: &Stop) -> Self {
-        Self::with(app, approval::face(), listener, yolo, stop)
+        Self::with(app, surroundings(app), approval::face(), listener, yolo, stop)
     }
 
-    fn with(app: &App, face: Arc<dyn Face>, listener: Arc<dyn Listener>, yolo: Yolo, stop: &Stop) -> Self {
-        let (mut settings, warnings) = Settings::read(&effective(app), surroundings(app));
+    fn with(
+        app: &App,
+        around: Surroundings,
+        face: Arc<dyn Face>,
+        listener: Arc<dyn Listener>,
+        yolo: Yolo,
+        stop: &Stop,
+    ) -> Self {
+        let (mut settings, warnings) = Settings::read(&effective(app), around);
         // The flag only adds: `HERMES_YOLO_MODE` has been read already.
         if yolo == Yolo::On {
             settings.approvals.yolo = Yolo::On;

@@ -152,12 +152,16 @@ async fn turn(
         return Ok((interrupted(), None));
     }
     let session = match (&store, which(&question.asking.which)) {
-        (Ok(store), Some(name)) => Session::Kept(agent::meant(store, name, source(question)).await?),
+        (Ok(store), Some(name)) => Session::Kept(agent::meant(store, name, source(question, &app)).await?),
         (Err(reason), Some(_)) => return Err(Trouble::Refused(reason.clone())),
-        (_, None) => Session::New { id: screen.session(), source: source(question).to_owned() },
+        (_, None) => Session::New { id: screen.session(), source: source(question, &app).to_owned() },
     };
-    if let Session::Kept(id) = &session {
+    let mut cwd = app.knowledge.cwd.clone();
+    if let (Session::Kept(id), Ok(store)) = (&session, &store) {
         screen.goes_on_with(id.clone());
+        if !question.asking.which.no_restore_cwd {
+            cwd = kept::place(store, id, cwd, screen).await?;
+        }
     }
     if let Err(reason) = &store {
         screen.complain(&kept::not_kept(reason));
@@ -165,7 +169,7 @@ async fn turn(
     begin(screen, &app, &runtime);
     let board = Arc::new(app.board(wanted));
     let yolo = if question.asking.how.yolo { Yolo::On } else { Yolo::Off };
-    let hands = Hands::at(&app, screen, yolo, stop);
+    let hands = Hands::at(&app, cwd, screen, yolo, stop);
     hands.warnings.iter().for_each(|warning| screen.remark(warning));
     let parts = Parts {
         app: &app,
@@ -184,7 +188,7 @@ async fn turn(
         // Only a store that cannot be written to keeps a turn from ending; its future ends what was started.
         () = has_left(screen, stop) => interrupted(),
     };
-    screen.can_go_on(go_on(&outcome, &agent, store.is_ok(), source(question)));
+    screen.can_go_on(go_on(&outcome, &agent, store.is_ok(), source(question, &app)));
     if let (Some(reason), true, false) = (&outcome.not_kept, store.is_ok(), stop.stopped()) {
         screen.complain(&kept::not_kept(reason));
     }
@@ -227,8 +231,10 @@ fn which(which: &Which) -> Option<Option<&str>> {
     }
 }
 
-fn source(question: &Question) -> &str {
-    question.asking.which.source.as_deref().unwrap_or(agent::CLI)
+/// Where the conversation is said to be held.
+fn source<'a>(question: &'a Question, app: &'a App) -> &'a str {
+    let named = question.asking.which.source.as_deref().or_else(|| app.environment.get("HERMES_SESSION_SOURCE"));
+    named.filter(|name| !name.is_empty()).unwrap_or(agent::CLI)
 }
 
 /// Everybody hears who will answer.
