@@ -101,7 +101,7 @@ mod tests {
     #[test]
     fn what_it_was_about_gives_way_to_the_rest() {
         let command = "cargo test --workspace --all-targets -- --nocapture --test-threads 4 --include-ignored";
-        for width in [34, 40, 60, 80] {
+        for width in [36, 40, 60, 80] {
             let line = ended(command, ToolStatus::Done, 2000, width);
             assert!(line.chars().count() < width && line.ends_with("…  2.0 s"), "{width}: {line}");
         }
