@@ -9,6 +9,8 @@ Examples:
   hermes -z \"why is the sky blue?\"            one answer, nothing else on stdout
   git diff | hermes -z \"review this\"          standard input becomes context
   hermes -z hi -m claude-sonnet-4-5 --provider anthropic
+  hermes chat -c -q \"and at night?\"           go on with the newest session
+  hermes --resume ID                          finish a turn that was cut off
   hermes model                                choose provider and model
   hermes demo                                 watch it work, no key needed
 
@@ -58,12 +60,17 @@ pub struct Asking {
 #[derive(Debug, Clone, Default, Args)]
 pub struct Which {
     /// Go on with a session: an id, its beginning, or a title. Without a question, finish what was cut off
-    #[arg(short, long, value_name = "ID|TITLE", conflicts_with = "continue_last", value_parser = NonEmptyStringValueParser::new())]
+    #[arg(short, long, value_name = "ID|TITLE", conflicts_with = "continue_last")]
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
     pub resume: Option<String>,
 
     /// Go on with the newest session, or with the one of this title
     #[arg(short, long = "continue", value_name = "TITLE", num_args = 0..=1, default_missing_value = "")]
     pub continue_last: Option<String>,
+
+    /// Work in the current directory, not where the session worked before
+    #[arg(long)]
+    pub no_restore_cwd: bool,
 
     /// Where the session is said to be held; `tool` hides it from lists [default: cli]
     #[arg(long, value_name = "TAG")]
@@ -131,7 +138,8 @@ impl Which {
             (None, None) => (before.resume, before.continue_last),
             _ => (self.resume, self.continue_last),
         };
-        Self { resume, continue_last, source: self.source.or(before.source) }
+        let no_restore_cwd = self.no_restore_cwd || before.no_restore_cwd;
+        Self { resume, continue_last, no_restore_cwd, source: self.source.or(before.source) }
     }
 
     /// Whether it is a conversation that was there before.

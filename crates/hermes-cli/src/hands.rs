@@ -54,33 +54,44 @@ pub struct Hands {
     pub warnings: Vec<String>,
 }
 
+/// Where hands work, and with whom.
+struct Fittings {
+    around: Surroundings,
+    face: Arc<dyn Face>,
+    listener: Arc<dyn Listener>,
+    /// Conversations that can be searched.
+    past: Option<Arc<dyn SessionStore>>,
+}
+
 impl Hands {
-    /// For a conversation that is shown on a screen: questions have it for themselves.
+    /// For a conversation that works in `cwd` and is shown on a screen: questions have that for themselves.
     pub fn at(
         app: &App,
+        cwd: PathBuf,
         screen: &Arc<Screen>,
         past: Option<Arc<dyn SessionStore>>,
         yolo: Yolo,
         stop: &Stop,
     ) -> Self {
         let face = Arc::new(OnScreen { screen: screen.clone(), person: approval::face() });
-        Self::with(app, face, screen.clone(), past, yolo, stop)
+        let around = Surroundings { cwd, ..surroundings(app) };
+        Self::with(app, Fittings { around, face, listener: screen.clone(), past }, yolo, stop)
     }
 
     /// `stop` also ends a question to the model that may be consulted about commands.
     pub fn new(app: &App, listener: Arc<dyn Listener>, yolo: Yolo, stop: &Stop) -> Self {
-        Self::with(app, approval::face(), listener, None, yolo, stop)
+        let fittings = Fittings { around: surroundings(app), face: approval::face(), listener, past: None };
+        Self::with(app, fittings, yolo, stop)
     }
 
     fn with(
         app: &App,
-        face: Arc<dyn Face>,
-        listener: Arc<dyn Listener>,
-        past: Option<Arc<dyn SessionStore>>,
+        fittings: Fittings,
         yolo: Yolo,
         stop: &Stop,
     ) -> Self {
-        let (mut settings, warnings) = Settings::read(&effective(app), surroundings(app));
+        let Fittings { around, face, listener, past } = fittings;
+        let (mut settings, warnings) = Settings::read(&effective(app), around);
         // The flag only adds: `HERMES_YOLO_MODE` has been read already.
         if yolo == Yolo::On {
             settings.approvals.yolo = Yolo::On;
@@ -159,6 +170,7 @@ impl Face for OnScreen {
     }
 
     fn tell(&self, notice: String) {
+        let _quiet = self.screen.hush();
         self.person.tell(notice);
     }
 }

@@ -16,7 +16,7 @@ use hermes_core::ports::Listener;
 use hermes_core::stop::Stop;
 use hermes_core::turn::{End, Interrupted, Outcome};
 use hermes_model::resolve::Source;
-use hermes_types::{Event, Fault, FaultKind, Notice, SessionId};
+use hermes_types::{Event, Fault, FaultKind, Notice, SessionId, ToolStatus};
 use std::convert::Infallible;
 use std::io::{ErrorKind, Write};
 use std::path::PathBuf;
@@ -135,9 +135,13 @@ impl Screen {
         self.lock().session.clone()
     }
 
-    /// It is one that was there before.
+    /// It is one that was there before. Who watches is told which.
     pub fn goes_on_with(&self, session: SessionId) {
-        self.lock().session = session;
+        let mut state = self.lock();
+        if self.show.format == OutputFormat::Text && self.has_visitor() {
+            self.tell(&mut state, &format!("… going on with session {session}"));
+        }
+        state.session = session;
     }
 
     /// Says how to go on, where that is worth a word.
@@ -301,7 +305,9 @@ impl Screen {
         };
         let Some(text) = status else { return };
         let width = terminal::width();
-        let text = self.terminal.styled(Style::Dim, &hermes_types::clip(&harmless(&text), width.saturating_sub(1)));
+        // Room for the `^C` a terminal shows behind it: a line that wraps cannot be wiped.
+        let text = hermes_types::clip(&harmless(&text), width.saturating_sub(3));
+        let text = self.terminal.styled(Style::Dim, &text);
         match (state.status, state.wrap.column()) {
             (Some(_), _) => err(&format!("\r\x1b[2K{text}")),
             (None, column) if column >= width => {} // no way back to behind the last cell of a line
@@ -388,9 +394,13 @@ impl Listener for Screen {
             (Event::Text { text }, OutputFormat::Text) if self.is_live() => {
                 self.speak(&mut state, Voice::Answer, text);
             }
+            // What was said is said: no word waits for the work behind it.
+            (Event::ToolCallStarted { .. } | Event::Reply { .. }, _) => self.end_line(&mut state),
             (Event::ToolFinished { call_id, name, status, duration_ms }, _) => {
                 let took = Duration::from_millis(*duration_ms);
-                let line = state.work.ends(call_id, name, *status, took, self.width_of_lines());
+                // A command that was stopped has a result like any other; the person knows better.
+                let status = if self.stop.stopped() { ToolStatus::Cancelled } else { *status };
+                let line = state.work.ends(call_id, name, status, took, self.width_of_lines());
                 if self.show.aside == Aside::Everything {
                     self.tell(&mut state, &line);
                 }

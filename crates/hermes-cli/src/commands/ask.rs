@@ -117,19 +117,21 @@ impl Used {
         // What was acknowledged is on disk; who interrupted leaves the rest to the next program. Nor do they wait twice
         // for a store that was busy already.
         if !(stop.stopped() && outcome.not_kept.is_some()) {
-            let ending = async {
-                if let Err(error) = agent.close(EndReason::CLI_CLOSE).await {
-                    tracing::warn!(%error, "the end of the session was not written down");
-                }
-                if let Ok(store) = &store {
-                    store.close().await;
-                }
-            };
-            kept::in_time(ending, screen, stop).await;
+            kept::in_time(end(&agent, store.as_ref().ok()), screen, stop).await;
         }
         // Whoever lets go of the store last waits for its writer, and that must not be the thread everything runs on.
         tokio::task::spawn_blocking(move || drop((agent, store)));
         app.settle(Some(&board), |text| screen.complain(text)).await;
+    }
+}
+
+/// The end of the session, on disk.
+async fn end(agent: &Agent, store: Option<&SqliteStore>) {
+    if let Err(error) = agent.close(EndReason::CLI_CLOSE).await {
+        tracing::warn!(%error, "the end of the session was not written down");
+    }
+    if let Some(store) = store {
+        store.close().await;
     }
 }
 
@@ -151,12 +153,16 @@ async fn turn(
         return Ok((interrupted(), None));
     }
     let session = match (&store, which(&question.asking.which)) {
-        (Ok(store), Some(name)) => Session::Kept(agent::meant(store, name, source(question)).await?),
+        (Ok(store), Some(name)) => Session::Kept(agent::meant(store, name, source(question, &app)).await?),
         (Err(reason), Some(_)) => return Err(Trouble::Refused(reason.clone())),
-        (_, None) => Session::New { id: screen.session(), source: source(question).to_owned() },
+        (_, None) => Session::New { id: screen.session(), source: source(question, &app).to_owned() },
     };
-    if let Session::Kept(id) = &session {
+    let mut cwd = app.knowledge.cwd.clone();
+    if let (Session::Kept(id), Ok(store)) = (&session, &store) {
         screen.goes_on_with(id.clone());
+        if !question.asking.which.no_restore_cwd {
+            cwd = kept::place(store, id, cwd, screen).await?;
+        }
     }
     if let Err(reason) = &store {
         screen.complain(&kept::not_kept(reason));
@@ -165,7 +171,7 @@ async fn turn(
     let board = Arc::new(app.board(wanted));
     let yolo = if question.asking.how.yolo { Yolo::On } else { Yolo::Off };
     let past = store.as_ref().ok().map(|store| Arc::new(store.clone()) as Arc<dyn SessionStore>);
-    let hands = Hands::at(&app, screen, past, yolo, stop);
+    let hands = Hands::at(&app, cwd, screen, past, yolo, stop);
     hands.warnings.iter().for_each(|warning| screen.remark(warning));
     let parts = Parts {
         app: &app,
@@ -184,7 +190,7 @@ async fn turn(
         // Only a store that cannot be written to keeps a turn from ending; its future ends what was started.
         () = has_left(screen, stop) => interrupted(),
     };
-    screen.can_go_on(go_on(&outcome, &agent, store.is_ok(), source(question)));
+    screen.can_go_on(go_on(&outcome, &agent, store.is_ok(), source(question, &app)));
     if let (Some(reason), true, false) = (&outcome.not_kept, store.is_ok(), stop.stopped()) {
         screen.complain(&kept::not_kept(reason));
     }
@@ -227,8 +233,10 @@ fn which(which: &Which) -> Option<Option<&str>> {
     }
 }
 
-fn source(question: &Question) -> &str {
-    question.asking.which.source.as_deref().unwrap_or(agent::CLI)
+/// Where the conversation is said to be held.
+fn source<'a>(question: &'a Question, app: &'a App) -> &'a str {
+    let named = question.asking.which.source.as_deref().or_else(|| app.environment.get("HERMES_SESSION_SOURCE"));
+    named.filter(|name| !name.is_empty()).unwrap_or(agent::CLI)
 }
 
 /// Everybody hears who will answer.

@@ -180,6 +180,33 @@ mod tests {
     }
 
     #[test]
+    fn an_end_without_an_answer_says_how_to_go_on() {
+        let told = |end: End, go_on| {
+            let outcome = Outcome::unasked(SessionId::new("s1"), end, None, None);
+            ending(&outcome, go_on, None, None)
+        };
+        let answered = End::Answered(hermes_types::StopReason::Stop);
+        assert_eq!(told(answered, GoOn::WithAQuestion), None);
+        let interrupted = || End::Interrupted(hermes_core::turn::Interrupted::WhileAsking);
+        assert_eq!(told(interrupted(), GoOn::Unsaid).as_deref(), Some("interrupted"));
+        assert_eq!(
+            told(interrupted(), GoOn::WithTheTurn).as_deref(),
+            Some("interrupted\n  to go on: hermes --resume s1")
+        );
+        assert_eq!(
+            told(End::Unanswered(Fault::new(FaultKind::Billing, "HTTP 402")), GoOn::WithTheTurn).as_deref(),
+            Some(
+                "HTTP 402\n  next: top up the account, or choose another model (hermes model)\n  \
+                 to go on: hermes --resume s1"
+            )
+        );
+        assert_eq!(
+            told(End::NothingOpen, GoOn::Unsaid).as_deref(),
+            Some("nothing in session s1 is unfinished\n  to ask something: hermes chat --resume s1 -q \"…\"")
+        );
+    }
+
+    #[test]
     fn what_a_person_can_mend_comes_with_the_next_step() {
         for kind in FaultKind::ALL {
             let told = explain(&Fault::new(kind, "it broke"), Some("acme"), None);

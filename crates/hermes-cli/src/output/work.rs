@@ -78,3 +78,47 @@ impl Work {
         Some((format!("{}{about}{more}", oldest.name), oldest.since))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ended(about: &str, status: ToolStatus, milliseconds: u64, width: usize) -> String {
+        let (mut work, call) = (Work::default(), CallId::new("c"));
+        work.begins(&call, "terminal", about);
+        work.ends(&call, "terminal", status, Duration::from_millis(milliseconds), width)
+    }
+
+    #[test]
+    fn a_call_is_one_line_with_what_it_was_about_and_how_it_went() {
+        assert_eq!(ended("ls", ToolStatus::Done, 99, 80), "✓ terminal  ls");
+        assert_eq!(ended("ls", ToolStatus::Failed, 1234, 80), "✗ terminal  ls  1.2 s");
+        assert_eq!(ended("", ToolStatus::Blocked, 0, 80), "⊘ terminal  not permitted");
+        assert_eq!(ended("make", ToolStatus::TimedOut, 60_000, 80), "✗ terminal  make  ran out of time  60.0 s");
+        assert_eq!(ended("make", ToolStatus::Cancelled, 500, 80), "– terminal  make  interrupted  0.5 s");
+    }
+
+    #[test]
+    fn what_it_was_about_gives_way_to_the_rest() {
+        let command = "cargo test --workspace --all-targets -- --nocapture --test-threads 4 --include-ignored";
+        for width in [36, 40, 60, 80] {
+            let line = ended(command, ToolStatus::Done, 2000, width);
+            assert!(line.chars().count() < width && line.ends_with("…  2.0 s"), "{width}: {line}");
+        }
+        let in_a_pipe = ended(command, ToolStatus::Done, 2000, usize::MAX);
+        assert_eq!(in_a_pipe, format!("✓ terminal  {}  2.0 s", clip(command, WIDEST_ABOUT)));
+    }
+
+    #[test]
+    fn the_oldest_of_several_is_named() {
+        let mut work = Work::default();
+        assert_eq!(work.now().map(|(what, _)| what), None);
+        for (id, about) in [("a", "make"), ("b", "ls"), ("c", "pwd")] {
+            work.begins(&CallId::new(id), "terminal", about);
+        }
+        assert_eq!(work.now().map(|(what, _)| what).as_deref(), Some("terminal make and 2 more"));
+        work.forget(&CallId::new("b"));
+        work.forget(&CallId::new("c"));
+        assert_eq!(work.now().map(|(what, _)| what).as_deref(), Some("terminal make"));
+    }
+}

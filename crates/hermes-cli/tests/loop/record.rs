@@ -1,6 +1,7 @@
 //! A record that cannot be written: before the work it costs the record, in the middle of it the work stops.
 
 use super::*;
+use std::time::Duration;
 
 /// From here on no file of the program grows beyond this many kilobytes, as on a disk that is full.
 fn with_files_up_to(kilobytes: u32, words: &str) -> String {
@@ -41,5 +42,26 @@ async fn a_session_that_cannot_be_read_cannot_go_on() {
     assert_eq!(ran.stdout, "");
     assert!(ran.stderr.contains("state.db"), "{}", ran.stderr);
     assert!(server.model_requests().is_empty(), "nothing is asked without what came before");
+    server.finish();
+}
+
+/// Another program that was stopped in the middle of writing: every write waits for a second.
+#[tokio::test]
+async fn who_interrupts_does_not_wait_for_a_busy_store() {
+    let server = ModelServer::start([run("echo hi"), Move::silence()]).await;
+    let world = home_at(&server);
+    let child = world.command(HERMES, &["-z", "hi"]).spawn().expect("started");
+    until(|| server.model_requests().len() == 2, "the result was not sent").await;
+    let gates = ["next", "turn"].map(|role| {
+        let gate = std::fs::File::open(world.hermes_home().join(format!(".state.db.{role}"))).expect("a gate");
+        gate.lock().expect("a free gate");
+        gate
+    });
+    signal(&child, "-INT").await;
+    let (ran, took) = end(child).await;
+    drop(gates);
+    assert_eq!(ran.code, Some(130), "{}", ran.stderr);
+    assert!(took < Duration::from_millis(900), "{took:?}");
+    named_session(&ran.stderr);
     server.finish();
 }

@@ -85,10 +85,12 @@ async fn a_turn_that_was_cut_off_is_finished_without_a_question() {
 
 #[tokio::test]
 async fn what_scripts_ask_stays_out_of_the_list() {
-    let server = ModelServer::start([Move::say("one"), Move::say("two"), Move::say("three")]).await;
+    let server = ModelServer::start([Move::say("one"), Move::say("two"), Move::say("also"), Move::say("three")]).await;
     let world = home_at(&server);
     let mine = session_of(&world, &["-z", "by hand"]).await;
     let hidden = session_of(&world, &["-z", "by a script", "--source", "tool"]).await;
+    let line = "HERMES_SESSION_SOURCE=tool $0 -z 'by another script'";
+    assert_eq!(told(&shell(&world, line).await), (Some(0), "also\n", ""));
     assert_eq!(session_of_newest(&world).await, mine, "the other one is not listed");
     assert_eq!(session_of(&world, &["-c", "-z", "go on"]).await, mine, "nor is it the newest of a person");
     let shown = hermes(&world, &["sessions", "show", &hidden]).await.expect_code(0);
@@ -114,5 +116,29 @@ async fn two_programs_in_one_session_spoil_nothing() {
     }
     // Neither knew of the other one, so their requests do not extend each other; everything else holds.
     server.take_violations().iter().for_each(|told| assert!(told.contains("does not extend the one before"), "{told}"));
+    server.finish();
+}
+
+#[tokio::test]
+async fn a_session_works_where_it_began() {
+    let where_am_i = |number: u32| [run("pwd"), Move::say(&format!("There, {number}."))];
+    let server = ModelServer::start((1..=4).flat_map(where_am_i).collect::<Vec<_>>()).await;
+    let world = home_at(&server);
+    let (work, home) = (world.work_dir(), world.home().to_path_buf());
+    let worked_in = |request: usize| {
+        let result: Value = serde_json::from_str(&last_result(&server, request)).expect("JSON");
+        std::path::PathBuf::from(result["output"].as_str().expect("output").trim())
+    };
+    hermes(&world, &["-z", "where?"]).await.expect_code(0);
+    assert_eq!(worked_in(1), work);
+    let again = shell(&world, "cd .. && $0 chat -c -q 'and now?'").await.expect_code(0);
+    assert!(again.stderr.starts_with(&format!("… working in {}, where this session began\n", work.display())));
+    assert_eq!(worked_in(3), work);
+    shell(&world, "cd .. && $0 -c --no-restore-cwd -z 'and here?'").await.expect_code(0);
+    assert_eq!(worked_in(5), home);
+    let gone = shell(&world, "cd .. && mv work moved && $0 -c -z 'and then?'; mv moved work").await.expect_code(0);
+    let message = format!("hermes -z: {} is gone; this session works in {} now\n", work.display(), home.display());
+    assert_eq!(gone.stderr, message);
+    assert_eq!(worked_in(7), home);
     server.finish();
 }

@@ -29,6 +29,12 @@ async fn words_calls_and_the_way_on_are_lines_of_their_own() {
     assert!(id.is_some_and(is_session_id), "{last}");
     let lines: Vec<&str> = lines.iter().map(|line| without_time(line)).collect();
     assert_eq!(lines, ["Let me look.", "✓ terminal  echo a && echo b # a long comment on it", "Two lines."]);
+
+    server.extend(Move::say("Still two."));
+    let ran = on_terminal(&world, 80, "chat -c -q again").await.expect_code(0);
+    let lines = shown(&ran.stdout, 80);
+    assert_eq!(lines[..2], [format!("… going on with session {}", id.unwrap_or_default()), "Still two.".to_owned()]);
+    assert_eq!(lines[2], last);
     server.finish();
 
     let server = ModelServer::start([Move::say("Hello.")]).await;
@@ -50,13 +56,16 @@ async fn a_call_is_one_line_on_a_narrow_screen_too() {
 
 #[tokio::test]
 async fn a_long_command_is_named_while_it_runs() {
-    let server = ModelServer::start([run("sleep 3.2"), Move::say("Slept.")]).await;
+    let sleep = Move::say("I will sleep.").call("terminal", json!({"command": "sleep 3.2"}));
+    let server = ModelServer::start([sleep, Move::say("Slept.")]).await;
     let world = home_at(&server).env("TERM", "xterm");
     let ran = on_terminal(&world, 80, "-z hi").await.expect_code(0);
     assert!(ran.stdout.contains("… terminal sleep 3.2, 2 s (Ctrl-C stops)"), "{:?}", ran.stdout);
+    let (said, rest) = ran.stdout.split_once("I will sleep.").expect("said");
+    assert!(!said.contains("… terminal") && rest.contains("… terminal"), "no word waits for the work behind it");
     let lines = shown(&ran.stdout, 80);
-    assert_eq!(lines.len(), 2, "no status is left behind: {lines:?}");
-    assert!(lines[0].starts_with("✓ terminal  sleep 3.2  3."), "{lines:?}");
+    assert_eq!(lines.len(), 3, "no status is left behind: {lines:?}");
+    assert!(lines[1].starts_with("✓ terminal  sleep 3.2  3."), "{lines:?}");
     server.finish();
 }
 

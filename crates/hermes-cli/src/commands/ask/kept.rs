@@ -4,7 +4,10 @@ use crate::app::App;
 use crate::memory;
 use crate::output::Screen;
 use hermes_core::stop::Stop;
+use hermes_core::store::{Sessions as _, StoreError};
 use hermes_store::SqliteStore;
+use hermes_types::{Session, SessionId};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// A wait that is over sooner needs no explanation.
@@ -23,6 +26,26 @@ pub(super) async fn open(app: &App, screen: &Screen, stop: &Stop) -> Result<Sqli
         () = stop.wait() => Err("interrupted".to_owned()),
         store = explained(opening, screen) => store,
     }
+}
+
+/// Where a session works: where it did before, if that is still there, else here.
+pub(super) async fn place(
+    store: &SqliteStore,
+    id: &SessionId,
+    here: PathBuf,
+    screen: &Screen,
+) -> Result<PathBuf, StoreError> {
+    let session = store.session(id).await?;
+    let Some(there) = session.as_ref().and_then(Session::cwd).map(PathBuf::from) else { return Ok(here) };
+    if there == here {
+        return Ok(here);
+    }
+    if !there.is_dir() {
+        screen.complain(&format!("{} is gone; this session works in {} now", there.display(), here.display()));
+        return Ok(here);
+    }
+    screen.remark(&format!("working in {}, where this session began", there.display()));
+    Ok(there)
 }
 
 /// Waits for the store, but not for long when somebody interrupts.
