@@ -189,6 +189,13 @@ impl Agent {
         }
     }
 
+    /// Nothing happens for a while: what is on disk is not held in memory as well. The next turn reads it again.
+    pub fn rest(&mut self) {
+        if self.unborn.is_none() && self.book.rest() {
+            self.talk.rest();
+        }
+    }
+
     /// Ends what the conversation started, and the conversation.
     pub async fn close(&self, reason: EndReason) -> Result<(), StoreError> {
         self.desk().close().await;

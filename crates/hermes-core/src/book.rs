@@ -103,6 +103,14 @@ impl Book {
         }
     }
 
+    /// Whether all of the conversation is on disk, so that nobody has to hold it. The next turn reads it again.
+    #[must_use]
+    pub fn rest(&self) -> bool {
+        *self.open() = Open::default();
+        *self.newest.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        self.store().is_some()
+    }
+
     /// Whether another program has the session: it is not ours to end.
     pub fn is_elsewhere(&self) -> bool {
         self.refused.load(Ordering::Relaxed)

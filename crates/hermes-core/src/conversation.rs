@@ -67,6 +67,12 @@ impl Conversation {
         self.sent = self.history.len();
     }
 
+    /// Lets go of what was said; whoever goes on brings it back.
+    pub fn rest(&mut self) {
+        self.history = Vec::new();
+        self.sent = 0;
+    }
+
     /// Whether a model has seen the newest message.
     pub(crate) fn is_sent(&self) -> bool {
         self.sent >= self.history.len()

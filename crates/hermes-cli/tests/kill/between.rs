@@ -4,7 +4,7 @@ use crate::judge::{Kept, faults_at_end, faults_behind_kill, whole};
 use crate::sweep::{Home, finish, stage};
 use crate::tale::{self, ANSWER, QUESTION};
 use crate::tally::Tally;
-use crate::{HERMES, all, home_at};
+use crate::{HERMES, home_at, spread};
 use hermes_testkit::{ModelServer, Move, Received, World};
 use serde_json::json;
 use std::path::Path;
@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use tokio::process::Child;
 use tokio::sync::mpsc;
 
-/// The model is asked thirty times; the ordinary run kills at every so-manieth of them.
-const STRIDE: usize = 6;
+/// Of the thirty times the model is asked.
+const QUESTIONS: usize = 5;
 const SOON: Duration = Duration::from_secs(20);
 
 async fn kill(mut child: Child) {
@@ -42,7 +42,7 @@ async fn a_session_survives_a_kill_while_the_model_is_asked() {
 
     let questions = tale::replies().len() + 1;
     let mut tally = Tally { of: Some(questions), ..Tally::of("while the model is asked") };
-    for step in (0..questions).step_by(if all() { 1 } else { STRIDE }) {
+    for step in spread(QUESTIONS, questions) {
         let (told, mut asked) = mpsc::unbounded_channel();
         let server = ModelServer::directed(silent_at(step, told)).await;
         let world = tale::stage(&server);
