@@ -67,9 +67,10 @@ impl Conversation {
         self.sent = self.history.len();
     }
 
-    /// Lets go of what was said; whoever goes on brings it back.
+    /// Lets go of what was said and offered; whoever goes on brings it back.
     pub fn rest(&mut self) {
         self.history = Vec::new();
+        self.tools = Arc::default();
         self.sent = 0;
     }
 
