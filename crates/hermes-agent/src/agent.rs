@@ -200,7 +200,9 @@ impl Agent {
     pub async fn close(&self, reason: EndReason) -> Result<(), StoreError> {
         self.desk().close().await;
         match self.book.store() {
-            Some(store) if self.unborn.is_none() && !self.book.is_elsewhere() => store.end(self.session(), reason).await.map(|_| ()),
+            Some(store) if self.unborn.is_none() && !self.book.is_elsewhere() => {
+                store.end(self.session(), reason).await.map(|_| ())
+            }
             _ => Ok(()),
         }
     }
