@@ -27,6 +27,8 @@ pub struct Book {
     open: Mutex<Open>,
     /// The newest message on disk that the conversation in memory holds.
     newest: Mutex<Option<MessageId>>,
+    /// Nobody holds the conversation in memory: without the disk there is nothing to go on with.
+    resting: AtomicBool,
     /// Another program was in the middle of a turn when the last one was to begin here.
     refused: AtomicBool,
 }
@@ -46,6 +48,7 @@ impl Book {
             clock,
             open: Mutex::default(),
             newest: Mutex::default(),
+            resting: AtomicBool::new(false),
             refused: AtomicBool::new(false),
         }
     }
@@ -84,14 +87,21 @@ impl Book {
     pub(crate) async fn enter(&self) -> Result<Option<Vec<Message>>, StoreError> {
         let Some(store) = self.store() else { return Ok(None) };
         let taken = store.take(&self.session).await;
-        self.refused.store(matches!(taken, Err(StoreError::Taken { .. })), Ordering::Relaxed);
-        let newest = taken?;
+        let refused = matches!(taken, Err(StoreError::Taken { .. }));
+        self.refused.store(refused, Ordering::Relaxed);
+        let newest = match taken {
+            Ok(newest) => newest,
+            Err(error) if refused || self.resting.load(Ordering::Relaxed) => return Err(error),
+            // What is in memory will do. The fault comes back to whoever writes next, and is told there.
+            Err(_) => return Ok(None),
+        };
         let known = *self.newest.lock().unwrap_or_else(PoisonError::into_inner);
         if newest <= known {
             return Ok(None);
         }
         let whole = store.conversation(&self.session, Span::Own).await?;
         self.holds(newest);
+        self.resting.store(false, Ordering::Relaxed);
         Ok(Some(whole))
     }
 
@@ -106,9 +116,13 @@ impl Book {
     /// Whether all of the conversation is on disk, so that nobody has to hold it. The next turn reads it again.
     #[must_use]
     pub fn rest(&self) -> bool {
+        if self.store().is_none() {
+            return false;
+        }
         *self.open() = Open::default();
         *self.newest.lock().unwrap_or_else(PoisonError::into_inner) = None;
-        self.store().is_some()
+        self.resting.store(true, Ordering::Relaxed);
+        true
     }
 
     /// Whether another program has the session: it is not ours to end.
