@@ -223,11 +223,20 @@ impl Agent {
         }
     }
 
+    /// Nothing happens for a while: what is on disk is not held in memory as well. The next turn reads it again.
+    pub fn rest(&mut self) {
+        if self.unborn.is_none() && self.book.rest() {
+            self.talk.rest();
+        }
+    }
+
     /// Ends what the conversation started, and the conversation.
     pub async fn close(&self, reason: EndReason) -> Result<(), StoreError> {
         self.desk().close().await;
         match self.book.store() {
-            Some(store) if self.unborn.is_none() && !self.book.is_elsewhere() => store.end(self.session(), reason).await.map(|_| ()),
+            Some(store) if self.unborn.is_none() && !self.book.is_elsewhere() => {
+                store.end(self.session(), reason).await.map(|_| ())
+            }
             _ => Ok(()),
         }
     }

@@ -33,7 +33,7 @@ impl DeskHands {
 
 impl Hands for DeskHands {
     fn offered(&self) -> Arc<[ToolDefinition]> {
-        self.registry.definitions(&self.names).into()
+        self.registry.offered(&self.names)
     }
 
     fn begin_turn(&self) {

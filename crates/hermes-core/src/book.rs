@@ -29,6 +29,8 @@ pub struct Book {
     newest: Mutex<Option<MessageId>>,
     /// What went over the wire and is not on disk yet.
     exchanges: Mutex<Vec<Exchange>>,
+    /// Nobody holds the conversation in memory: without the disk there is nothing to go on with.
+    resting: AtomicBool,
     /// Another program was in the middle of a turn when the last one was to begin here.
     refused: AtomicBool,
 }
@@ -55,6 +57,7 @@ impl Book {
             open: Mutex::default(),
             newest: Mutex::default(),
             exchanges: Mutex::default(),
+            resting: AtomicBool::new(false),
             refused: AtomicBool::new(false),
         }
     }
@@ -93,14 +96,21 @@ impl Book {
     pub(crate) async fn enter(&self) -> Result<Option<Vec<Message>>, StoreError> {
         let Some(store) = self.store() else { return Ok(None) };
         let taken = store.take(&self.session).await;
-        self.refused.store(matches!(taken, Err(StoreError::Taken { .. })), Ordering::Relaxed);
-        let newest = taken?;
+        let refused = matches!(taken, Err(StoreError::Taken { .. }));
+        self.refused.store(refused, Ordering::Relaxed);
+        let newest = match taken {
+            Ok(newest) => newest,
+            Err(error) if refused || self.resting.load(Ordering::Relaxed) => return Err(error),
+            // What is in memory will do. The fault comes back to whoever writes next, and is told there.
+            Err(_) => return Ok(None),
+        };
         let known = *self.newest.lock().unwrap_or_else(PoisonError::into_inner);
         if newest <= known {
             return Ok(None);
         }
         let whole = store.conversation(&self.session, Span::Own).await?;
         self.holds(newest);
+        self.resting.store(false, Ordering::Relaxed);
         Ok(Some(whole))
     }
 
@@ -110,6 +120,18 @@ impl Book {
             Some(store) => store.let_go(&self.session).await,
             None => Ok(()),
         }
+    }
+
+    /// Whether all of the conversation is on disk, so that nobody has to hold it. The next turn reads it again.
+    #[must_use]
+    pub fn rest(&self) -> bool {
+        if self.store().is_none() {
+            return false;
+        }
+        *self.open() = Open::default();
+        *self.newest.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        self.resting.store(true, Ordering::Relaxed);
+        true
     }
 
     /// Whether another program has the session: it is not ours to end.

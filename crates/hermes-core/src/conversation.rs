@@ -67,6 +67,13 @@ impl Conversation {
         self.sent = self.history.len();
     }
 
+    /// Lets go of what was said and offered; whoever goes on brings it back.
+    pub fn rest(&mut self) {
+        self.history = Vec::new();
+        self.tools = Arc::default();
+        self.sent = 0;
+    }
+
     /// Whether a model has seen the newest message.
     pub(crate) fn is_sent(&self) -> bool {
         self.sent >= self.history.len()

@@ -51,3 +51,41 @@ fn read(text: &str) -> Option<Process> {
     let (pid, born) = text.split_once(' ')?;
     Some(Process { pid: pid.parse().ok()?, born: born.to_owned() })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::db::Access;
+    use crate::patience::Patience;
+    use hermes_types::{Message, Moment, NewSession};
+
+    #[test]
+    fn another_program_is_respected_as_long_as_it_lives() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("state.db");
+        let db = Db::open(&path, Access::Write, &Patience::default()).expect("a file");
+        let id = SessionId::new("20260102_030405_5ce4e0");
+        let taken = || take(&db, &id).map_err(|error| error.told(&path));
+        assert_eq!(taken(), Err(StoreError::NoSession(id.to_string())));
+        session::create(&db, &NewSession::new(id.clone(), "cli"), Moment::from_seconds(0.0)).expect("a session");
+        assert_eq!((taken(), taken()), (Ok(None), Ok(None)), "taking twice is taking once");
+
+        let mut other = std::process::Command::new("sleep").arg("60").spawn().expect("another program");
+        let name = written(&Process::of(other.id()));
+        db.connection.execute("UPDATE hermes_meta SET value = ?2 WHERE key = ?1", (key(&id), name)).expect("theirs");
+        let refused = Err(StoreError::Taken { session: id.clone(), process: other.id() });
+        assert_eq!(taken(), refused);
+        let_go(&db, &id).expect("nothing of ours");
+        assert_eq!(taken(), refused, "only the holder lets go");
+
+        other.kill().and_then(|()| other.wait()).expect("killed");
+        let said = crate::row::insert(&db, &id, &Message::user("hi").into(), Moment::from_seconds(1.0)).expect("said");
+        assert_eq!(taken(), Ok(Some(said)), "nobody answers to the name that is left");
+        let_go(&db, &id).expect("let go");
+        let left: i64 = db
+            .connection
+            .query_row("SELECT count(*) FROM hermes_meta WHERE key = ?1", [key(&id)], |row| row.get(0))
+            .expect("a count");
+        assert_eq!(left, 0);
+    }
+}

@@ -7,7 +7,7 @@ use hermes_core::clock::Clock;
 use hermes_types::ToolDefinition;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
 const MCP: &str = "mcp-";
@@ -54,6 +54,8 @@ pub struct Registry {
     clock: Arc<dyn Clock>,
     state: RwLock<State>,
     answers: Mutex<HashMap<usize, Answer>>,
+    /// What conversations were offered, as long as one of them holds it.
+    offered: Mutex<Vec<Weak<[ToolDefinition]>>>,
 }
 
 #[derive(Default)]
@@ -73,7 +75,7 @@ struct Answer {
 
 impl Registry {
     pub fn new(clock: Arc<dyn Clock>) -> Self {
-        Self { clock, state: RwLock::default(), answers: Mutex::default() }
+        Self { clock, state: RwLock::default(), answers: Mutex::default(), offered: Mutex::default() }
     }
 
     pub fn register<T: Tool>(&self, tool: T, replace: Replace) -> Result<(), Collision> {
@@ -162,6 +164,20 @@ impl Registry {
         let entries: Vec<Entry> = entries.into_iter().filter(|entry| self.ask(entry) == Availability::Ready).collect();
         let offered = entries.iter().map(|entry| entry.card.name.to_string()).collect();
         entries.into_iter().map(|entry| definition(&entry, &offered)).collect()
+    }
+
+    /// The same for a conversation. Those with the same tools share one list: schemas are larger than most of what an
+    /// idle conversation holds.
+    pub fn offered(&self, names: &BTreeSet<String>) -> Arc<[ToolDefinition]> {
+        let defined = self.definitions(names);
+        let mut offered = self.offered.lock().unwrap_or_else(PoisonError::into_inner);
+        offered.retain(|known| known.strong_count() > 0);
+        if let Some(same) = offered.iter().filter_map(Weak::upgrade).find(|known| **known == *defined) {
+            return same;
+        }
+        let new: Arc<[ToolDefinition]> = defined.into();
+        offered.push(Arc::downgrade(&new));
+        new
     }
 
     /// Asks every check anew at the next opportunity, after the settings of tools changed.

@@ -76,6 +76,7 @@ impl Sessions for Failing {
         reopen(id: &SessionId) -> ();
         take(id: &SessionId) -> Option<MessageId>;
         let_go(id: &SessionId) -> ();
+        set_prompt(id: &SessionId, prompt: &str) -> ();
         rename(id: &SessionId, title: &str) -> Option<String>;
         rename_if_unnamed(id: &SessionId, title: &str) -> bool;
         branch(from: &SessionId, new: NewSession, upto: Option<MessageId>) -> ();

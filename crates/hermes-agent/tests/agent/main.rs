@@ -16,5 +16,6 @@ mod replies;
 mod reroute;
 mod resume;
 mod script;
+mod shared;
 mod stage;
 mod steering;

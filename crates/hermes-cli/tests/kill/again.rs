@@ -6,12 +6,14 @@ use crate::sniper::{self, Shot};
 use crate::sweep::{Home, finish, stage, words};
 use crate::tale::{ANSWER, QUESTION};
 use crate::tally::Tally;
-use crate::{HERMES, all};
+use crate::{HERMES, wanted};
 
-/// Programs of the ordinary run and of a thorough one; whoever is left then may finish.
+/// Programs of the ordinary run and at most; whoever is left then may finish.
 const PROGRAMS: (usize, usize) = (24, 400);
 /// A program that goes on is killed at each of its writes in turn, up to this one.
 const FARTHEST: usize = 48;
+/// Shares no divisor with it, so that every write is visited.
+const STEP: usize = 11;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_session_survives_being_killed_again_and_again() {
@@ -27,10 +29,7 @@ async fn a_session_survives_being_killed_again_and_again() {
 
     let mut tally = Tally::of("again and again");
     let (server, world) = stage(Home::Used).await;
-    let programs = if all() { PROGRAMS.1 } else { PROGRAMS.0 };
-    // Steps that share no divisor with the number of writes visit every one of them.
-    let step = if all() { 1 } else { 11 };
-    for program in 0..programs {
+    for program in 0..wanted(PROGRAMS.0, PROGRAMS.1) {
         let kept = Kept::of(&world).await;
         if kept.told().last().is_some_and(|line| line.is_answer(ANSWER)) {
             break;
@@ -42,7 +41,7 @@ async fn a_session_survives_being_killed_again_and_again() {
         tally.run_late += kept.left_to_run();
         let words = words(&kept);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        match sniper::shoot(&world, &words, 1 + program * step % FARTHEST).await {
+        match sniper::shoot(&world, &words, 1 + program * STEP % FARTHEST).await {
             Shot::Hit => tally.kills += 1,
             Shot::Missed(ran) if ran.code == Some(0) => {}
             Shot::Missed(ran) => tally.faults.push(format!("unfinished: {:?} {}", ran.code, ran.stderr)),

@@ -3,6 +3,8 @@
 //! One session with side effects is killed at its writes to the disk, while the model is asked and while a command runs.
 //! After each kill the file must be sound, hold everything the model was ever shown, and know of every effect the world
 //! shows. Then the session is resumed until its turn is finished, and held against one that nobody killed.
+//!
+//! The ordinary run tries a sample of all points; `HERMES_KILL_POINTS=300` tries as many, `HERMES_KILL_POINTS=all` each.
 #![allow(
     clippy::expect_used,
     clippy::indexing_slicing,
@@ -35,7 +37,15 @@ fn home_at(server: &ModelServer) -> World {
     ))
 }
 
-/// Whether everything is wanted, however long it takes (`HERMES_KILL_ALL=1`).
-fn all() -> bool {
-    std::env::var_os("HERMES_KILL_ALL").is_some()
+/// How many of `all` points are tried: the usual number, or as many as `HERMES_KILL_POINTS` says, or `all` of them.
+fn wanted(usual: usize, all: usize) -> usize {
+    let told = std::env::var("HERMES_KILL_POINTS").ok();
+    let points = told.map_or(usual, |told| told.parse().unwrap_or(all));
+    points.clamp(1, all.max(1))
+}
+
+/// The places that are tried among the first `all` numbers, evenly spread.
+fn spread(usual: usize, all: usize) -> Vec<usize> {
+    let points = wanted(usual, all);
+    (0..points).map(|point| point * all / points).collect()
 }

@@ -4,13 +4,13 @@ use crate::judge::{Kept, Line, faults_at_end, faults_behind_kill, whole};
 use crate::sniper::{self, Shot};
 use crate::tale::{self, ANSWER, QUESTION};
 use crate::tally::Tally;
-use crate::{HERMES, all};
+use crate::{HERMES, spread};
 use hermes_core::clock::RealClock;
 use hermes_store::SqliteStore;
 use hermes_testkit::{ModelServer, World};
 use std::sync::Arc;
 
-/// Kill points of the ordinary run; with `HERMES_KILL_ALL=1` there is one at each write.
+/// Kill points of the ordinary run.
 const OF_THE_SESSION: usize = 36;
 const OF_THE_FIRST_START: usize = 6;
 /// As many sessions at the same time.
@@ -93,15 +93,7 @@ async fn kill_at(home: Home, nth: usize, whole: Arc<Vec<Line>>) -> Tally {
     tally
 }
 
-/// `most` of the numbers up to `of`, evenly spread, or all of them.
-fn spread(of: usize, most: usize) -> Vec<usize> {
-    match all() {
-        true => (1..=of).collect(),
-        false => (0..most.min(of)).map(|place| 1 + place * of / most.min(of)).collect(),
-    }
-}
-
-async fn sweep(name: &'static str, home: Home, most: usize) {
+async fn sweep(name: &'static str, home: Home, usual: usize) {
     if let Some(hindrance) = sniper::hindrance().await {
         eprintln!("{name}: skipped, because {hindrance}");
         return;
@@ -117,13 +109,13 @@ async fn sweep(name: &'static str, home: Home, most: usize) {
         Home::Used => writes.session,
     };
     let mut tally = Tally { of: Some(writes), ..Tally::of(name) };
-    let mut waiting = spread(writes, most).into_iter();
+    let mut waiting = spread(usual, writes).into_iter();
     let mut running = tokio::task::JoinSet::new();
     loop {
         while running.len() < SIDE_BY_SIDE
             && let Some(nth) = waiting.next()
         {
-            running.spawn(kill_at(home, nth, unkilled.clone()));
+            running.spawn(kill_at(home, nth + 1, unkilled.clone()));
         }
         let Some(done) = running.join_next().await else { break };
         tally.add(done.expect("a session"));

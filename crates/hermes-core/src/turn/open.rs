@@ -83,9 +83,9 @@ impl Turn<'_> {
     async fn enter(&mut self) -> Result<(), End> {
         match self.ports.book.enter().await {
             Ok(Some(whole)) => self.talk.reload(whole),
+            Ok(None) => {}
             Err(taken @ StoreError::Taken { .. }) => return Err(End::Taken(taken.to_string())),
-            // Any other fault comes back to whoever writes next, and is told there.
-            Ok(None) | Err(_) => {}
+            Err(error) => return Err(lost(error)),
         }
         self.begins_at = self.talk.history().len();
         Ok(())

@@ -14,7 +14,10 @@ pub(crate) struct Process {
 
 impl Process {
     pub(crate) fn this() -> Self {
-        let pid = std::process::id();
+        Self::of(std::process::id())
+    }
+
+    pub(crate) fn of(pid: u32) -> Self {
         Self { pid, born: birth(pid).unwrap_or_default() }
     }
 
