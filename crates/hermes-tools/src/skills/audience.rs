@@ -40,11 +40,15 @@ pub(super) enum Bar {
 }
 
 pub(super) fn bar(skill: &Skill, settings: &SkillSettings, platform: &str) -> Option<Bar> {
-    if !runs_on(&skill.front, std::env::consts::OS) {
+    bar_of(&skill.front, &[skill.name.as_str(), skill.folder_name()], settings, platform)
+}
+
+/// The same for whatever has these names.
+pub(super) fn bar_of(front: &Frontmatter, names: &[&str], settings: &SkillSettings, platform: &str) -> Option<Bar> {
+    if !runs_on(front, std::env::consts::OS) {
         return Some(Bar::System);
     }
-    let disabled = |name: &str| settings.is_disabled(name, platform);
-    (disabled(&skill.name) || disabled(skill.folder_name())).then_some(Bar::Disabled)
+    names.iter().any(|name| settings.is_disabled(name, platform)).then_some(Bar::Disabled)
 }
 
 fn runs_on(front: &Frontmatter, system: &str) -> bool {

@@ -8,7 +8,7 @@ use super::catalogue::{Catalogue, Skill};
 use crate::files::page::similar_names;
 use crate::tool::ToolError;
 use serde_json::json;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Names told when one is not found.
 const MOST_NAMES: usize = 20;
@@ -51,11 +51,17 @@ pub(super) fn find<'c>(catalogue: &'c Catalogue, roots: &[PathBuf], name: &str) 
             several => return Err(ambiguous(name, several)),
         }
         let file = root.join(format!("{place}.md"));
-        if file.is_file() {
+        if file.is_file() && is_of_nobody(catalogue, &place, &file) {
             return Ok(Known::Flat { file, root: root.clone() });
         }
     }
     Err(unknown(catalogue, name))
+}
+
+/// Whether a file is a skill of its own: neither a part of one, which may be switched off, nor put away.
+fn is_of_nobody(catalogue: &Catalogue, place: &str, file: &Path) -> bool {
+    let is_put_away = place.split('/').any(|part| part.starts_with('.'));
+    !is_put_away && !catalogue.skills.iter().any(|skill| file.starts_with(&skill.folder))
 }
 
 fn ambiguous(name: &str, several: &[&Skill]) -> ToolError {

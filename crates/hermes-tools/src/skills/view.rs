@@ -4,7 +4,7 @@
 //! it is opened as it was resolved. Commands written into a skill are text here; nothing is run. What looks like an attack
 //! is shown with a word of caution before it.
 
-use super::audience::{Bar, bar};
+use super::audience::{Bar, bar, bar_of};
 use super::catalogue::{Catalogue, SKILL, Skill};
 use super::frontmatter::{Frontmatter, Variable};
 use super::index::VIEW;
@@ -113,7 +113,7 @@ fn view(args: &ViewArgs, desk: &Desk) -> Result<Output, ToolError> {
     match (find(&catalogue, &roots, &args.name)?, wanted) {
         (Known::Skill(skill), file) => {
             if let Some(bar) = bar(skill, &settings.skills, platform(&settings.around)) {
-                return Err(barred(skill, bar));
+                return Err(barred(&skill.name, &skill.front, bar));
             }
             match file {
                 None | Some(SKILL) => whole(skill, desk),
@@ -123,7 +123,11 @@ fn view(args: &ViewArgs, desk: &Desk) -> Result<Output, ToolError> {
         (Known::Flat { file, root }, None) => {
             let text = text_of(&file, &root, desk)?;
             let (front, _) = Frontmatter::split(&text);
-            let (name, description) = (args.name.trim().to_owned(), front.text("description").unwrap_or_default());
+            let name = args.name.trim().to_owned();
+            if let Some(bar) = bar_of(&front, &[name.as_str()], &settings.skills, platform(&settings.around)) {
+                return Err(barred(&name, &front, bar));
+            }
+            let description = front.text("description").unwrap_or_default();
             Output::json(&viewed((name, description), &front, (&file, &root), (&text, Linked::default()), desk))
         }
         (Known::Flat { .. }, Some(_)) => Err(told(format!("The skill '{}' is a single file.", args.name))),
@@ -166,7 +170,7 @@ fn viewed(
     });
     Viewed {
         success: true,
-        warning: caution(&content, &desk.shop.scanner),
+        warning: caution(&format!("{description}\n{content}"), &desk.shop.scanner),
         usage_hint: linked_files.hint(&name),
         name,
         description: settings.cover.talk(&description).into_owned(),
@@ -254,11 +258,10 @@ fn bytes_of(file: &Path, folder: &Path, desk: &Desk) -> Result<Option<Vec<u8>>, 
     Ok(Some(bytes))
 }
 
-fn barred(skill: &Skill, bar: Bar) -> ToolError {
-    let name = &skill.name;
+fn barred(name: &str, front: &Frontmatter, bar: Bar) -> ToolError {
     let mut error = match bar {
         Bar::System => json!({"error": format!(
-            "The skill '{name}' is for {} only.", skill.front.words("platforms").join(", ")
+            "The skill '{name}' is for {} only.", front.words("platforms").join(", ")
         ), "readiness_status": "unsupported"}),
         Bar::Disabled => json!({"error": format!("The skill '{name}' is switched off (skills.disabled).")}),
     };

@@ -340,6 +340,11 @@ async fn a_single_file_of_the_old_kind_is_found() {
     let shown = view(&stage, "notes/old").await;
     assert_eq!((&shown["content"], &shown["description"]), (&json!("As it was."), &json!("Old.")));
     assert_eq!(view_file(&stage, "notes/old", "x").await["error"], "The skill 'notes/old' is a single file.");
+    write(&stage, ".archive/gone/notes.md", "Put away.");
+    skill(&stage, "cook", "Cook.");
+    for name in [".archive/gone/notes", "cook/SKILL"] {
+        assert_eq!(view(&stage, name).await["error"], format!("There is no skill '{name}'."), "no way around");
+    }
 }
 
 #[tokio::test]
@@ -348,6 +353,7 @@ async fn what_nobody_may_use_is_not_shown_on_request_either() {
     skill(&stage, "off", "Off.");
     skill(&stage, "off-here", "Off.");
     write(&stage, "windows/SKILL.md", "---\nname: windows\nplatforms: [windows, amiga]\n---\nText.");
+    write(&stage, "off.md", "A single file of that name.");
     write(&stage, "board/SKILL.md", "---\nname: board\nenvironments: [kanban]\n---\nText.");
     for name in ["off", "off-here"] {
         let error = format!("The skill '{name}' is switched off (skills.disabled).");
