@@ -6,13 +6,14 @@ use crate::script::{Act, Kind, Scripted};
 use crate::stage::{Plan, Stage, in_memory, told};
 use hermes_agent::{Agent, Kit};
 use hermes_core::stop::Stop;
-use hermes_core::store::{Kept, Ledger, Search, Sessions, StoreError, Transcript};
+use hermes_core::store::{Kept, Ledger, Search, Sessions, StoreError, Tape, Transcript};
 use hermes_core::turn::{Asked, Outcome};
 use hermes_store::SqliteStore;
 use hermes_types::{
-    CallId, CallRecord, CompressionRecord, EffectRecord, EffectState, EndReason, Export, Found, Insights, ListOrder,
-    Meant, Message, MessageId, Moment, NewMessage, NewSession, OutcomeKind, Pruned, Relative, SearchQuery, Session,
-    SessionFilter, SessionId, SessionSummary, Span, StopReason, StoreFacts, StoredMessage, TurnRecord, UsageRow,
+    Break, CallId, CallRecord, CompressionRecord, EffectRecord, EffectState, EndReason, Exchange, Export, Found,
+    Insights, ListOrder, Meant, Message, MessageId, Moment, NewMessage, NewSession, OutcomeKind, Pruned, Relative,
+    SearchQuery, Session, SessionFilter, SessionId, SessionSummary, Span, Spent, StopReason, StoreFacts, StoredMessage,
+    TurnRecord, UsageRow,
 };
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -126,7 +127,18 @@ impl Ledger for Failing {
     reads! {
         open_effects(session: &SessionId) -> Vec<EffectRecord>;
         usage(session: Option<&SessionId>) -> Vec<UsageRow>;
+        spent(since: Moment) -> Spent;
         insights(from: Moment, to: Moment, source: Option<&str>) -> Insights;
+    }
+}
+
+impl Tape for Failing {
+    writes! {
+        record_exchange(exchange: Exchange) -> ();
+    }
+    reads! {
+        exchanges(session: &SessionId, limit: usize, offset: usize) -> Vec<Exchange>;
+        breaks(session: &SessionId) -> Vec<Break>;
     }
 }
 
