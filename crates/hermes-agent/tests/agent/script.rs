@@ -97,7 +97,7 @@ pub(crate) fn acts() -> impl Strategy<Value = Vec<Act>> {
         .prop_map(|(text, kinds, dropped)| Act::Calls { text, kinds, dropped });
     let act = prop_oneof![
         8 => calls,
-        4 => (text.clone(), stop.clone()).prop_map(|(text, stop)| Act::Says(text, stop)),
+        4 => (text.clone(), stop).prop_map(|(text, stop)| Act::Says(text, stop)),
         2 => prop::sample::select(vec![StopReason::Stop, StopReason::Length]).prop_map(Act::Thinks),
         2 => text.prop_map(Act::Drops),
         1 => Just(Act::BreaksOff),
