@@ -1,5 +1,5 @@
 //! What holds for every turn, whatever the model does: the real loop, the real tools' way, a real store, and a model that
-//! makes any moves in any order.
+//! makes any moves in any order. `PROPTEST_CASES=10000` tells more tales than the usual 256.
 
 use crate::puppet::{Puppet, answer};
 use crate::script::{Act, Scripted, acts};
@@ -13,11 +13,20 @@ use hermes_types::{CallId, Event, Message, OutcomeKind};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-const CASES: u32 = 256;
+/// Ends that many of the tales come to.
+const COMMON: [&str; 7] = [
+    "text_response",
+    "max_iterations_reached",
+    "interrupted_by_user",
+    "interrupted_during_api_call",
+    "thinking_budget_exhausted",
+    "tool_aborted",
+    "api_error",
+];
 
 /// A turn that a generator thought of.
 #[derive(Debug, Clone)]
@@ -33,7 +42,7 @@ struct Tale {
 }
 
 fn tale() -> impl Strategy<Value = Tale> {
-    let spread = (acts(), 1..8u32, prop::option::weighted(0.1, 100..900u64), any::<[bool; 3]>());
+    let spread = (acts(), 1..12u32, prop::option::weighted(0.1, 100..900u64), any::<[bool; 3]>());
     spread.prop_map(|(acts, iterations, tokens, [has_spare, reuses_ids, goes_on])| Tale {
         acts,
         iterations,
@@ -51,6 +60,8 @@ struct Theatre {
     /// Whom the tool `stops` stops.
     stop: Arc<Mutex<Stop>>,
     tools: Vec<Puppet>,
+    /// How turns ended so far.
+    ends: Mutex<BTreeMap<String, u32>>,
 }
 
 impl Theatre {
@@ -71,7 +82,7 @@ impl Theatre {
             })
             .on(&stage),
         ];
-        Self { stage, told: AtomicUsize::new(0), stop, tools }
+        Self { stage, told: AtomicUsize::new(0), stop, tools, ends: Mutex::default() }
     }
 
     fn kit(&self, tale: &Tale, model: &Arc<Scripted>) -> Arc<Kit> {
@@ -124,6 +135,8 @@ impl Theatre {
         model.begin(&stop, &inbox);
         self.stage.events();
         let outcome = self.stage.turn_until(agent, asked, &stop).await;
+        let end = outcome.end.exit_reason();
+        *self.ends.lock().unwrap().entry(end.split('(').next().unwrap().to_owned()).or_default() += 1;
         let history = in_memory(agent);
         well_formed(&history)?;
         honest(&outcome, &history, &stop)?;
@@ -211,7 +224,12 @@ fn is_said(history: &[Message], text: &str) -> bool {
 fn whatever_the_model_does_the_turn_ends_and_its_record_is_whole() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let theatre = runtime.block_on(Theatre::open());
-    let mut runner = TestRunner::new(Config { cases: CASES, max_shrink_iters: 2_000, ..Config::default() });
+    let mut runner =
+        TestRunner::new(Config { max_shrink_iters: 2_000, failure_persistence: None, ..Config::default() });
     let done = runner.run(&tale(), |tale| runtime.block_on(theatre.tell(&tale)));
     assert!(done.is_ok(), "{}", done.unwrap_err());
+    let ends = theatre.ends.lock().unwrap();
+    for end in COMMON {
+        assert!(ends.contains_key(end), "a law about cases that never come is worth nothing: {end} is not in {ends:?}");
+    }
 }

@@ -97,7 +97,7 @@ pub(crate) fn acts() -> impl Strategy<Value = Vec<Act>> {
         .prop_map(|(text, kinds, dropped)| Act::Calls { text, kinds, dropped });
     let act = prop_oneof![
         8 => calls,
-        4 => (text.clone(), stop.clone()).prop_map(|(text, stop)| Act::Says(text, stop)),
+        4 => (text.clone(), stop).prop_map(|(text, stop)| Act::Says(text, stop)),
         2 => prop::sample::select(vec![StopReason::Stop, StopReason::Length]).prop_map(Act::Thinks),
         2 => text.prop_map(Act::Drops),
         1 => Just(Act::BreaksOff),
@@ -105,7 +105,10 @@ pub(crate) fn acts() -> impl Strategy<Value = Vec<Act>> {
         1 => Just(Act::Hangs),
         2 => prop::sample::select(vec![Channel::Steers, Channel::Queues]).prop_map(Act::Hears),
     ];
-    prop::collection::vec(act, 0..14)
+    // Some models make the same mistake again and again.
+    let times = prop_oneof![4 => Just(1usize), 1 => 2..7usize];
+    let stubborn = prop::collection::vec((act, times), 0..12);
+    stubborn.prop_map(|acts| acts.into_iter().flat_map(|(act, times)| std::iter::repeat_n(act, times)).collect())
 }
 
 /// Two places of a chain, or one, with the same model behind them.
