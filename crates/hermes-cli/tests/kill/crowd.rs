@@ -1,24 +1,29 @@
 //! Several programs in one home: each session belongs to one of them at a time, and nothing of one gets into another.
 
-use crate::judge::{Kept, faults_at_end, whole};
+use crate::judge::{Kept, Line, faults_at_end, whole};
 use crate::sweep::{Home, stage, words};
 use crate::tale::{self, ANSWER, LOG, QUESTION};
 use crate::{HERMES, home_at};
-use hermes_testkit::{ModelServer, Move, Received, integrity};
+use hermes_testkit::{ModelServer, Move, Received, World, integrity};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::process::Stdio;
 use std::time::Duration;
+use tokio::process::Child;
 use tokio::sync::mpsc;
 
 const PROGRAMS: usize = 6;
 const STEPS: usize = 8;
+const SOON: Duration = Duration::from_secs(30);
+
+fn first_question(request: &Received) -> String {
+    let messages = request.json()["messages"].as_array().expect("messages");
+    let question = messages.iter().find(|message| message["role"] == "user").expect("a question");
+    question["content"].as_str().expect("text").to_owned()
+}
 
 /// Steps through a list of its own, told by the question.
 fn own_steps(request: &Received) -> Move {
-    let messages = request.json()["messages"].as_array().expect("messages");
-    let question = messages.iter().find(|message| message["role"] == "user").expect("a question");
-    let name = question["content"].as_str().expect("text").to_owned();
+    let name = first_question(request);
     match tale::replied(request) {
         step if step < STEPS => {
             let line = format!("{name}-{step}");
@@ -28,42 +33,96 @@ fn own_steps(request: &Received) -> Move {
     }
 }
 
+/// Every session of a home with its first question.
+async fn sessions(world: &World) -> Vec<(String, Value)> {
+    let exported = world.run(HERMES, &["sessions", "export", "--all"]).await.expect_code(0).stdout;
+    let sessions = exported.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+    sessions
+        .map(|session| (session["messages"][0]["content"].as_str().expect("a question").to_owned(), session))
+        .collect()
+}
+
+/// Starts a program for each list of words and waits for what they say.
+async fn at_once(world: &World, words: &[Vec<String>]) -> Vec<String> {
+    let start = |words: &Vec<String>| {
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        world.command(HERMES, &words).spawn().expect("started")
+    };
+    let children: Vec<Child> = words.iter().map(start).collect();
+    let mut said = Vec::new();
+    for child in children {
+        let output = child.wait_with_output().await.expect("ended");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        said.push(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    said
+}
+
+/// Each session has its own messages and nobody else's; each line of the log was written once, by the one it belongs to,
+/// unless its writer was told that nobody knows.
+async fn nothing_is_mixed(world: &World, names: &[String]) {
+    let log = std::fs::read_to_string(world.work_dir().join(LOG)).expect("the log");
+    let sessions = sessions(world).await;
+    assert_eq!(sessions.len(), names.len());
+    for (name, session) in &sessions {
+        let messages = session["messages"].as_array().expect("messages");
+        assert_eq!(messages.len(), 2 + 2 * STEPS, "{session:#}");
+        let own = |id: &str| id.starts_with(&format!("{name}-"));
+        assert!(messages.iter().all(|message| message["tool_call_id"].as_str().is_none_or(own)), "{session:#}");
+        for line in (0..STEPS).map(|step| format!("{name}-{step}")) {
+            let result = messages.iter().find(|message| message["tool_call_id"] == line.as_str()).expect("a result");
+            let times = log.lines().filter(|written| *written == line).count();
+            let fits = if Line::of(result).is_unknown() { times <= 1 } else { times == 1 };
+            assert!(fits, "{line} was written {times} times: {result}");
+        }
+    }
+    assert_eq!(integrity(&world.hermes_home().join("state.db")), Vec::<String>::new());
+}
+
+fn names() -> Vec<String> {
+    (0..PROGRAMS).map(|number| format!("program{number}")).collect()
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn programs_in_one_home_do_not_get_into_each_other() {
     let server = ModelServer::directed(own_steps).await;
     let world = home_at(&server);
-    let names: Vec<String> = (0..PROGRAMS).map(|number| format!("program{number}")).collect();
-    let mut children = Vec::new();
-    for name in &names {
-        children.push(world.command(HERMES, &["-z", name]).stderr(Stdio::piped()).spawn().expect("started"));
+    let names = names();
+    let words: Vec<Vec<String>> = names.iter().map(|name| vec!["-z".into(), name.clone()]).collect();
+    let expected: Vec<String> = names.iter().map(|name| format!("{name} is done.\n")).collect();
+    assert_eq!(at_once(&world, &words).await, expected);
+    nothing_is_mixed(&world, &names).await;
+    server.finish();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn programs_that_die_beside_others_take_nothing_with_them() {
+    let (told, mut asked) = mpsc::unbounded_channel();
+    let server = ModelServer::directed(move |request| {
+        // Nobody listens any more once all of them were killed.
+        let _ = told.send((first_question(request), tale::replied(request)));
+        own_steps(request)
+    })
+    .await;
+    let world = home_at(&server);
+    let names = names();
+    let start = |name: &String| world.command(HERMES, &["-z", name]).spawn().expect("started");
+    let mut children: BTreeMap<String, Child> = names.iter().map(|name| (name.clone(), start(name))).collect();
+    while !children.is_empty() {
+        let (name, step) = tokio::time::timeout(SOON, asked.recv()).await.expect("in time").expect("asked");
+        // Each at another step, at whatever it does when the model has heard of it.
+        if names.iter().position(|known| *known == name).is_some_and(|number| step == number + 1)
+            && let Some(mut child) = children.remove(&name)
+        {
+            child.kill().await.expect("killed");
+        }
     }
-    for (name, child) in names.iter().zip(children) {
-        let output = child.wait_with_output().await.expect("ended");
-        let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
-        assert_eq!(stdout, format!("{name} is done.\n"), "{}", String::from_utf8_lossy(&output.stderr));
-    }
-    let log = std::fs::read_to_string(world.work_dir().join(LOG)).expect("the log");
-    let mut lines: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for (name, step) in log.lines().filter_map(|line| line.split_once('-')) {
-        lines.entry(name).or_default().push(step);
-    }
-    let steps: Vec<String> = (0..STEPS).map(|step| step.to_string()).collect();
-    for name in &names {
-        assert_eq!(lines.get(name.as_str()), Some(&steps.iter().map(String::as_str).collect()), "{log}");
-    }
-    let exported = world.run(HERMES, &["sessions", "export", "--all"]).await.expect_code(0).stdout;
-    let mut sessions = 0;
-    for session in exported.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON")) {
-        let messages = session["messages"].as_array().expect("messages");
-        let name = messages[0]["content"].as_str().expect("a question");
-        let own =
-            |message: &Value| message["tool_call_id"].as_str().is_none_or(|id| id.starts_with(&format!("{name}-")));
-        assert!(messages.iter().all(own), "{session:#}");
-        assert_eq!(messages.len(), 2 + 2 * STEPS, "{session:#}");
-        sessions += 1;
-    }
-    assert_eq!(sessions, PROGRAMS);
-    assert_eq!(integrity(&world.hermes_home().join("state.db")), Vec::<String>::new());
+    let sessions = sessions(&world).await;
+    let id = |session: &Value| session["id"].as_str().expect("an id").to_owned();
+    let words: Vec<Vec<String>> = sessions.iter().map(|(_, session)| vec!["--resume".into(), id(session)]).collect();
+    let expected: Vec<String> = sessions.iter().map(|(name, _)| format!("{name} is done.\n")).collect();
+    assert_eq!(at_once(&world, &words).await, expected);
+    nothing_is_mixed(&world, &names).await;
     server.finish();
 }
 
