@@ -9,11 +9,16 @@ use hermes_core::conversation::Conversation;
 use hermes_core::ports::{Listener, Switchboard};
 use hermes_core::stop::Stop;
 use hermes_core::store::{SessionStore, StoreError};
-use hermes_core::turn::budget::{ITERATIONS, Limits, Purse, Spent};
+use hermes_core::turn::budget::{ITERATIONS, Limits, Purse};
 use hermes_core::turn::{Asked, Inbox, Outcome, Ports, TurnHook, run_turn};
 use hermes_tools::desk::{Desk, Reach, Workshop};
 use hermes_tools::registry::Registry;
-use hermes_types::{EndReason, Message, NewSession, Reasoning, RowState, SessionId, StoredMessage};
+use hermes_types::{
+    EndReason, Event, Kinship, Message, Moment, NewSession, Notice, Reasoning, RowState, SessionId, Spent,
+    StoredMessage,
+};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -260,8 +265,44 @@ impl Agent {
 
     /// What was spent in this session and on this day.
     async fn spent_before(&self) -> (Spent, Spent) {
-        (Spent::default(), Spent::default())
+        let Some(store) = self.book.store() else { return Default::default() };
+        let (session, day) = tokio::join!(spent_in(&**store, self.session()), store.spent(self.midnight()));
+        // A limit that cannot be held because the books cannot be read is told, and does not stop the work.
+        let known = |spent: Result<Spent, StoreError>| {
+            spent.unwrap_or_else(|error| {
+                let text = format!("what was spent before is not known ({error}), so budget.* counts this turn alone");
+                self.kit.listener.hear(Event::Notice { notice: Notice::Warning { text } });
+                Spent::default()
+            })
+        };
+        (known(session), known(day))
     }
+
+    /// When the day began where the person is.
+    fn midnight(&self) -> Moment {
+        let now = Timestamp::try_from(self.kit.clock.now()).unwrap_or(Timestamp::UNIX_EPOCH);
+        let today = now.to_zoned(TimeZone::system()).start_of_day();
+        let began = today.map_or(now, |midnight| midnight.timestamp());
+        Moment::from_seconds(began.as_duration().as_secs_f64())
+    }
+}
+
+/// What a session and the sub-agents it sent out have spent.
+async fn spent_in(store: &dyn SessionStore, session: &SessionId) -> Result<Spent, StoreError> {
+    if store.session(session).await?.is_none() {
+        return Ok(Spent::default());
+    }
+    let family = store.lineage(session).await?;
+    let sent_out = family.iter().filter(|one| one.kinship == Kinship::Delegate && one.parent.as_ref() == Some(session));
+    let mut spent = Spent::default();
+    for id in std::iter::once(session).chain(sent_out.map(|one| &one.id)) {
+        for row in store.usage(Some(id)).await? {
+            spent.calls += row.calls;
+            spent.tokens += row.usage.total();
+            spent.cost = spent.cost + row.actual_cost_usd.or(row.estimated_cost_usd).unwrap_or_default();
+        }
+    }
+    Ok(spent)
 }
 
 /// The plan of the conversation, from the last result that told it.

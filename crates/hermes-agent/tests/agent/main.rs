@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a panic is how a test fails")]
 
 mod calls;
-mod failing;
 mod delegation;
+mod failing;
 mod first;
 mod hostile;
 mod interrupts;

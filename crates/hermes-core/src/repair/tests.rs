@@ -104,13 +104,7 @@ fn each_kind_of_damage_has_its_mending() {
         ),
         (
             "calls of two replies that became one",
-            vec![
-                user,
-                calls("first", [call("a", "{}")]),
-                calls("second", [call("b", "{}")]),
-                result("b", "2"),
-                said,
-            ],
+            vec![user, calls("first", [call("a", "{}")]), calls("second", [call("b", "{}")]), result("b", "2"), said],
             vec![
                 "user ask",
                 "said first\n\nsecond -> a{} -> b{}",

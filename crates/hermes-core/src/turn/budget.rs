@@ -1,6 +1,6 @@
 //! What a turn may spend: iterations of its own, and time, tokens and money shared by the whole tree of agents.
 
-use hermes_types::{Usage, Usd};
+use hermes_types::{Spent, Usage, Usd};
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -59,6 +59,7 @@ impl Iterations {
 pub struct Caps {
     pub tokens: Option<u64>,
     pub usd: Option<Usd>,
+    /// Of the turn; sessions and days take as long as they take.
     pub time: Option<Duration>,
 }
 
@@ -102,13 +103,6 @@ impl fmt::Display for Span {
     }
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Spent {
-    pub tokens: u64,
-    pub usd: Usd,
-    pub time: Duration,
-}
-
 /// A limit that is reached, in words a person can act on.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Exhausted {
@@ -149,7 +143,7 @@ impl Purse {
         now.spent.tokens = now.spent.tokens.saturating_add(usage.total());
         match usage.cost {
             Some(cost) => {
-                now.spent.usd = now.spent.usd + cost;
+                now.spent.cost = now.spent.cost + cost;
                 true
             }
             None => !self.limits.in_dollars(),
@@ -169,8 +163,7 @@ impl Purse {
         let spent = [Spent::default(), session, day];
         self.limits.spans().into_iter().zip(spent).find_map(|((span, caps), before)| {
             let tokens = before.tokens.saturating_add(now.tokens);
-            let usd = before.usd + now.usd;
-            let time = before.time.saturating_add(took);
+            let usd = before.cost + now.cost;
             let reached = |what: &str, used: String, most: String| Exhausted {
                 span,
                 key: format!("budget.{span}_{what}"),
@@ -186,8 +179,8 @@ impl Purse {
                 caps.usd.filter(|most| usd >= *most).map(|most| reached("usd", usd.to_string(), most.to_string()));
             let time = caps
                 .time
-                .filter(|most| time >= *most)
-                .map(|most| reached("seconds", format!("{} s", time.as_secs()), format!("{} s", most.as_secs())));
+                .filter(|most| took >= *most)
+                .map(|most| reached("seconds", format!("{} s", took.as_secs()), format!("{} s", most.as_secs())));
             tokens.or(usd).or(time)
         })
     }

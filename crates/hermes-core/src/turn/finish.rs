@@ -2,8 +2,8 @@
 
 use super::outcome::{End, Outcome};
 use super::state::Turn;
-use crate::store::StoreError;
 use crate::stop::Stop;
+use crate::store::StoreError;
 use hermes_types::{OutcomeKind, TurnRecord};
 use std::time::Duration;
 
