@@ -84,12 +84,7 @@ impl Hands {
         Self::with(app, fittings, yolo, stop)
     }
 
-    fn with(
-        app: &App,
-        fittings: Fittings,
-        yolo: Yolo,
-        stop: &Stop,
-    ) -> Self {
+    fn with(app: &App, fittings: Fittings, yolo: Yolo, stop: &Stop) -> Self {
         let Fittings { around, face, listener, past } = fittings;
         let (mut settings, warnings) = Settings::read(&effective(app), around);
         // The flag only adds: `HERMES_YOLO_MODE` has been read already.

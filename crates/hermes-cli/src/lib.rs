@@ -25,7 +25,8 @@ pub fn run(cli: Cli) -> ExitCode {
     let profile = profile.as_deref();
     match (cli.oneshot, cli.command) {
         (Some(prompt), None) => {
-            let question = Question { prompt: Some(prompt), asking: cli.asking, quiet: false, command: output::ONESHOT };
+            let question =
+                Question { prompt: Some(prompt), asking: cli.asking, quiet: false, command: output::ONESHOT };
             wait(commands::ask::run(question, profile))
         }
         (Some(_), Some(_)) => output::misused("-z takes no command besides it; give the prompt to -z alone"),

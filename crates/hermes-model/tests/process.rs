@@ -75,6 +75,7 @@ fn card() -> Card {
         model: "m".into(),
         base_url: String::new(),
         context_window: 100_000,
+        output_cap: None,
         stale_after: Duration::from_secs(60),
         first_byte_after: None,
         give_up_after: Duration::from_secs(900),

@@ -7,8 +7,8 @@ mod show;
 mod size;
 
 use super::tools::{self, Platform};
-use crate::agent;
 use super::{Console, Exit, Trouble};
+use crate::agent;
 use crate::app::App;
 use crate::args::Whom;
 use crate::hands::Hands;
@@ -104,7 +104,8 @@ async fn build(scene: Scene, before: Whom, profile: Option<&str>, console: &mut 
     let offered = definitions.iter().map(|tool| tool.name.clone()).collect();
     let session = SessionId::new("prompt");
     let (prompt, notices) =
-        agent::prompt(&app, &hands, agent::Scene { session, platform: &platform, offered, answerer: answerer.clone() }).await;
+        agent::prompt(&app, &hands, agent::Scene { session, platform: &platform, offered, answerer: answerer.clone() })
+            .await;
     notices.iter().try_for_each(|notice| writeln!(console.err, "… {notice}"))?;
     Ok(Built { prompt, platform, answerer, hands, definitions })
 }

@@ -93,6 +93,7 @@ fn is_invisible(c: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use hermes_types::Part;
     use proptest::prelude::*;
 
     #[test]
