@@ -101,12 +101,7 @@ mod tests {
             ("another setting", first.clone(), chat(tools(), json!([user("a"), user("b")]), false), true),
             ("a message less", chat(tools(), json!([user("a"), user("b")]), true), first.clone(), false),
             ("an edit", first.clone(), chat(tools(), json!([user("A"), user("b")]), true), false),
-            (
-                "a tool more",
-                first.clone(),
-                chat(json!([{"name": "look"}, {"name": "go"}]), json!([user("a")]), true),
-                false,
-            ),
+            ("a tool more", first, chat(json!([{"name": "look"}, {"name": "go"}]), json!([user("a")]), true), false),
             (
                 "a marker that moved on",
                 chat(tools(), json!([marked("a")]), true),
