@@ -83,6 +83,7 @@ struct Place {
     /// What asking for a renewal ends in.
     refusal: Option<Fault>,
     usable: bool,
+    first_byte_after: Option<Duration>,
     /// What the next openings end in.
     closed: Mutex<VecDeque<Fault>>,
     /// What looking after the open model ends in.
@@ -98,6 +99,7 @@ fn place(provider: &'static str, turns: impl IntoIterator<Item = Turn>) -> Place
         renewable: false,
         refusal: None,
         usable: true,
+        first_byte_after: None,
         closed: Mutex::default(),
         upkeep: Mutex::default(),
     }
@@ -118,7 +120,7 @@ impl Board {
                 context_window: 8192,
                 output_cap: None,
                 stale_after: Duration::from_secs(180),
-                first_byte_after: None,
+                first_byte_after: place.first_byte_after,
                 give_up_after: Duration::from_secs(1800),
             },
             turns: place.turns.clone(),
@@ -522,4 +524,19 @@ fn a_job_beside_the_conversation_is_recorded_under_its_name() {
     };
     ForTask { task: "vision", recorder: &record }.exchanged(exchange);
     assert_eq!(*tasks.lock().unwrap(), ["vision"]);
+}
+
+/// What we send ourselves is no sign of life: the limit for the first byte of an answer still counts.
+#[tokio::test]
+async fn a_request_on_its_way_does_not_count_as_an_answer() {
+    let limit = Some(Duration::from_secs(5));
+    let stage = Stage::new([Place { first_byte_after: limit, ..place("a", [Turn::Silent]) }]);
+    let (manner, stop) = (Manner { retries: 0, live: false, seed: 7 }, Stop::new());
+    let time_passes = async {
+        tokio::task::yield_now().await;
+        stage.clock.advance(Duration::from_secs(6));
+    };
+    let (asked, ()) = tokio::join!(stage.ask_as(manner, &stop), time_passes);
+    let fault = asked.unwrap_err();
+    assert_eq!((fault.kind, fault.message.as_str()), (FaultKind::Stalled, "no data for 5 s"));
 }
