@@ -18,7 +18,7 @@ use hermes_core::store::SessionStore;
 use std::sync::Arc;
 
 /// Everything built in, registered. A tool that cannot be registered is told to the log and does not stop the others.
-/// Without a store of conversations there is nothing to search in, and no tool for it.
+/// Without a store of conversations `session_search` says that there is nothing to search.
 pub fn registry(clock: Arc<dyn Clock>, settings: &Settings, store: Option<Arc<dyn SessionStore>>) -> Registry {
     let registry = Registry::new(clock);
     add(&registry, ClarifyTool::new(settings.clarify.patience()));
@@ -28,9 +28,7 @@ pub fn registry(clock: Arc<dyn Clock>, settings: &Settings, store: Option<Arc<dy
     add(&registry, ProcessTool);
     add(&registry, ReadFile);
     add(&registry, SearchFiles);
-    if let Some(store) = store {
-        add(&registry, SessionSearch::new(store));
-    }
+    add(&registry, SessionSearch::new(store));
     add(&registry, SkillView);
     add(&registry, SkillsList);
     add(&registry, TerminalTool::new(&settings.terminal));

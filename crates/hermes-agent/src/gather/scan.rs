@@ -73,10 +73,9 @@ fn quarantined(name: &str, text: &str, scanner: &Scanner) -> Option<(String, Str
         if threats.is_empty() {
             kept.push_str(paragraph.text);
         } else {
-            kept.push_str(&format!(
-                "[QUARANTINED: a paragraph of {name} looked like prompt injection ({})]\n",
-                ids(&threats)
-            ));
+            let gap = paragraph.text.get(paragraph.text.trim_end().len()..).unwrap_or_default();
+            let ids = ids(&threats);
+            kept.push_str(&format!("[QUARANTINED: a paragraph of {name} looked like prompt injection ({ids})]{gap}"));
             lines.push(paragraph.line.to_string());
         }
     }

@@ -106,11 +106,11 @@ async fn tokens_of_a_turn_are_counted_before_each_question() {
         let played = play_with(mode, plan, [look(1), look(2)]).await;
         assert_eq!(
             (played.exit().as_str(), played.kind()),
-            ("budget_exhausted(budget.turn.tokens)", OutcomeKind::Partial)
+            ("budget_exhausted(budget.turn_tokens)", OutcomeKind::Partial)
         );
         assert_eq!(played.looked.len(), 2, "{mode:?}: what was paid for is used");
         let told = played.outcome.end.explanation().unwrap();
-        assert_eq!(told, "the limit of 200 tokens for one turn is reached (240 used); budget.turn.tokens sets it");
+        assert_eq!(told, "the limit of 200 tokens for one turn is reached (240 used); budget.turn_tokens sets it");
     }
 }
 
@@ -130,7 +130,7 @@ async fn time_of_a_turn_runs_while_tools_work() {
         })
         .on(&stage);
         let outcome = stage.turn(&mut stage.agent(), "Go.").await;
-        assert_eq!(outcome.end.exit_reason(), "budget_exhausted(budget.turn.seconds)", "{mode:?}");
+        assert_eq!(outcome.end.exit_reason(), "budget_exhausted(budget.turn_seconds)", "{mode:?}");
         goes_on(&stage, &server).await;
         server.finish();
     }
@@ -142,7 +142,7 @@ async fn money_of_a_turn_is_what_the_provider_says_it_cost() {
     let plan = limits(Caps { usd: Usd::from_f64(0.05), ..Caps::default() });
     let moves = [look(1).usage(cost(0.03)), look(2).usage(cost(0.02))];
     let played = play_with(ApiMode::ChatCompletions, plan, moves).await;
-    assert_eq!(played.exit(), "budget_exhausted(budget.turn.usd)");
+    assert_eq!(played.exit(), "budget_exhausted(budget.turn_usd)");
     assert_eq!(played.outcome.usage.unwrap().cost, Usd::from_f64(0.05));
 }
 

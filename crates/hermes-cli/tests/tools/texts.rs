@@ -103,6 +103,9 @@ async fn refusals_say_why_and_what_is_left() {
 async fn every_tool_answers_on_one_line() {
     let world = world();
     std::fs::write(world.work_dir().join("notes.txt"), "one\ntwo\n").expect("a file");
+    let skill = world.hermes_home().join("skills/tea");
+    std::fs::create_dir_all(&skill).expect("a folder");
+    std::fs::write(skill.join("SKILL.md"), "---\nname: tea\ndescription: How to brew it\n---\nHot.\n").expect("a skill");
     let calls = [
         ("read_file", json!({"path": "notes.txt"})),
         ("search_files", json!({"pattern": "two"})),
@@ -110,11 +113,13 @@ async fn every_tool_answers_on_one_line() {
         ("patch", json!({"mode": "replace", "path": "notes.txt", "old_string": "two", "new_string": "three"})),
         ("terminal", json!({"command": "cat notes.txt"})),
         ("process", json!({"action": "list"})),
+        ("skills_list", json!({})),
+        ("skill_view", json!({"name": "tea"})),
         ("todo", json!({"todos": [{"id": "1", "content": "look", "status": "pending"}]})),
         ("memory", json!({"action": "add", "target": "memory", "content": "The person likes tea."})),
     ];
-    // One needs a person to answer, the other an agent to wait for others.
-    let mut tried: Vec<&str> = vec!["clarify", "delegate_task"];
+    // One needs a person to answer, one an agent to wait for others, one conversations that are kept.
+    let mut tried: Vec<&str> = vec!["clarify", "delegate_task", "session_search"];
     for (tool, arguments) in &calls {
         let ran = call(&world, tool, arguments).await.expect_code(0);
         assert_eq!(ran.stderr, "", "{tool}");

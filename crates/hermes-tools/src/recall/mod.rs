@@ -30,11 +30,12 @@ around a match (take an id from either end to go on; a small window shows more o
 recent ones. Use it when the person refers to something from before, instead of asking them to repeat it.";
 
 pub(crate) struct SessionSearch {
-    store: Arc<dyn SessionStore>,
+    /// None where conversations are not kept.
+    store: Option<Arc<dyn SessionStore>>,
 }
 
 impl SessionSearch {
-    pub(crate) fn new(store: Arc<dyn SessionStore>) -> Self {
+    pub(crate) fn new(store: Option<Arc<dyn SessionStore>>) -> Self {
         Self { store }
     }
 }
@@ -53,7 +54,10 @@ impl Tool for SessionSearch {
 
     async fn call(&self, args: Args, _permit: Permit, cx: &Cx) -> Result<Output, ToolError> {
         let Request { shape, roles } = Request::of(&args)?;
-        let archive = Archive { store: self.store.as_ref(), current: &cx.desk.session };
+        let Some(store) = &self.store else {
+            return Err(ToolError::told("no conversations are kept here, so there is nothing to search"));
+        };
+        let archive = Archive { store: store.as_ref(), current: &cx.desk.session };
         let pen = Pen::new(cx.desk.settings().cover, cx.desk.room.sizes().result);
         match shape {
             Shape::Scroll { session, anchor, window } => {
