@@ -496,7 +496,7 @@ async fn an_attempt_nobody_waits_for_is_recorded_as_dropped() {
         assert_eq!((&mut asking).now_or_never(), None, "it is silent");
         assert_eq!(stage.recorded(), [""; 0], "not over yet");
         if stopped_by_a_person {
-            stop.now();
+            stop.stop();
             assert_eq!(asking.await.unwrap_err().kind, FaultKind::Interrupted);
         } else {
             drop(asking);
@@ -519,6 +519,7 @@ fn a_job_beside_the_conversation_is_recorded_under_its_name() {
         sent: Sent { mode, url, target, body },
         answer: Answered::Dropped,
         why: None,
+        scene: Default::default(),
     };
     ForTask { task: "vision", recorder: &record }.exchanged(exchange);
     assert_eq!(*tasks.lock().unwrap(), ["vision"]);
