@@ -126,8 +126,9 @@ impl Book {
     /// A turn begins behind what is known; `scene` gets when and where that is.
     pub(crate) fn turn_begins(&self, scene: TurnScene) {
         let after = *self.newest.lock().unwrap_or_else(PoisonError::into_inner);
-        let scene = TurnScene { run: self.run, after, ..scene };
-        *self.turn.lock().unwrap_or_else(PoisonError::into_inner) = Some(scene);
+        let mut turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let nth = turn.as_ref().map_or(1, |before| before.nth + 1);
+        *turn = Some(TurnScene { run: self.run, nth, after, ..scene });
     }
 
     /// The turn is over.

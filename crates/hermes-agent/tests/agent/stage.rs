@@ -3,6 +3,7 @@
 //! `Stage::at(&server, mode)` wires an agent as the program does. `agent()` begins a conversation, `resume()` goes on
 //! with one from disk. After every turn that ends, what is on disk is held against what is in memory.
 
+use hermes_agent::replay::{How, Verdict, replay};
 use hermes_agent::{Agent, Beginning, Kit, Settings};
 use hermes_core::ask::Manner;
 use hermes_core::clock::{Clock, RealClock};
@@ -149,7 +150,20 @@ impl Stage {
         let outcome = agent.run_conversation(asked, stop).await;
         self.board.settled().await;
         assert_eq!(self.on_disk(agent.session()).await, in_memory(agent), "what is kept is what was sent");
+        self.replays(agent.session()).await;
         outcome
+    }
+
+    /// The session so far can be held again without a server, and every request has the same bytes.
+    pub(crate) async fn replays(&self, session: &SessionId) {
+        for request in replay(&self.store, session, &How::default()).await.unwrap() {
+            let (then, number) = (String::from_utf8_lossy(&request.body), request.number);
+            match &request.verdict {
+                Verdict::Same => {}
+                Verdict::Different(now) => assert_eq!(String::from_utf8_lossy(now), then, "request {number}"),
+                other => panic!("request {number}: {other:?}: {then}"),
+            }
+        }
     }
 
     /// The conversation as a resumed program would send it.

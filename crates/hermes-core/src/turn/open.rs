@@ -87,6 +87,7 @@ impl Turn<'_> {
     fn scene(&self, asked: &Asked) -> TurnScene {
         TurnScene {
             run: Run::default(),
+            nth: 0,
             began: self.began,
             after: None,
             asked: match asked {

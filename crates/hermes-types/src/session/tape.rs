@@ -53,6 +53,8 @@ pub enum CameBy {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TurnScene {
     pub run: Run,
+    /// Its number in that run, from 1 on.
+    pub nth: u64,
     pub began: Moment,
     /// The newest message on disk before the turn.
     pub after: Option<MessageId>,
@@ -225,6 +227,7 @@ mod tests {
     fn where_the_loop_stood_is_written_and_read_again() {
         let turn = TurnScene {
             run: Run { since: Moment::from_seconds(1.5), nth: 2 },
+            nth: 3,
             began: Moment::from_seconds(2.5),
             after: Some(MessageId(7)),
             asked: TurnStart::GoOn,
