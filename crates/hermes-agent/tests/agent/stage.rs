@@ -9,7 +9,7 @@ use hermes_core::ask::Manner;
 use hermes_core::clock::{Clock, RealClock};
 use hermes_core::ports::{Listener, Switchboard};
 use hermes_core::stop::Stop;
-use hermes_core::store::{SessionStore, Transcript};
+use hermes_core::store::{SessionStore, Sessions, Transcript};
 use hermes_core::turn::{Asked, Outcome};
 use hermes_model::auth::{AuthContext, AuthPaths, Endpoints, Logins};
 use hermes_model::board::{Board, Knowledge};
@@ -24,7 +24,7 @@ use hermes_tools::face::{Face, Nobody};
 use hermes_tools::gate::LastingConsent;
 use hermes_tools::registry::Registry;
 use hermes_tools::settings::{Settings as ToolSettings, Surroundings};
-use hermes_types::{Event, Message, NewSession, Notice, SessionId, Span};
+use hermes_types::{Event, ListOrder, Message, NewSession, Notice, SessionFilter, SessionId, Span};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -150,12 +150,20 @@ impl Stage {
         let outcome = agent.run_conversation(asked, stop).await;
         self.board.settled().await;
         assert_eq!(self.on_disk(agent.session()).await, in_memory(agent), "what is kept is what was sent");
-        self.replays(agent.session()).await;
+        self.replays().await;
         outcome
     }
 
-    /// The session so far can be held again without a server, and every request has the same bytes.
-    pub(crate) async fn replays(&self, session: &SessionId) {
+    /// Every session so far can be held again without a server, those of sub-agents too, and every request has the same
+    /// bytes.
+    async fn replays(&self) {
+        let all = SessionFilter { all: true, ..SessionFilter::default() };
+        for kept in self.store.list(all, ListOrder::LastActive, 100, 0).await.unwrap() {
+            self.replays_session(&kept.session.id).await;
+        }
+    }
+
+    async fn replays_session(&self, session: &SessionId) {
         for request in replay(&self.store, session, &How::default()).await.unwrap() {
             let (then, number) = (String::from_utf8_lossy(&request.body), request.number);
             match &request.verdict {

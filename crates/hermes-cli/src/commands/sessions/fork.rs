@@ -32,8 +32,7 @@ pub(super) async fn run(args: ForkArgs, desk: &Desk<'_>, console: &mut Console<'
     messages.retain(|row| row.state == RowState::Live);
     let at = place(&messages, args.at).map_err(|refusal| Trouble::Refused(refusal.told(from.as_str())))?;
     let id = new_session_id();
-    let new = NewSession { system_prompt: origin.system_prompt, ..NewSession::new(id.clone(), origin.source) };
-    desk.store.branch(&from, new, Some(at)).await?;
+    desk.store.branch(&from, NewSession::new(id.clone(), origin.source), Some(at)).await?;
     let kept = messages.iter().filter(|row| row.id <= at).count();
     writeln!(console.out, "{id}")?;
     writeln!(
