@@ -233,18 +233,38 @@ async fn causes(stage: &Stage, session: &SessionId) -> Vec<Option<BreakCause>> {
 #[tokio::test]
 async fn a_fallback_and_the_way_back_are_all_that_breaks_the_prefix() {
     for mode in MODES {
-        let server =
-            ModelServer::start([look(1), Move::status(500), Move::status(500), look(3), Move::say("Back.")]).await;
+        let script = [look(1), Move::status(500), Move::status(500), look(3), Move::say("Back.")];
+        let server = ModelServer::start(script).await;
         let spare = ModelServer::start([look(2), Move::say("From the spare.")]).await;
         let stage = Stage::build(Plan { models: with_spare(&server, &spare, mode), ..Plan::default() }).await;
-        let session = told(&stage).await;
-        assert_eq!(causes(&stage, &session).await, [Some(BreakCause::Fallback)], "{mode:?}");
-        let mut agent = stage.resume().await;
+        Puppet::looking("look").on(&stage);
+        let mut agent = stage.agent();
+        stage.turn(&mut agent, "Go.").await;
+        assert_eq!(causes(&stage, agent.session()).await, [Some(BreakCause::Fallback)], "{mode:?}");
         stage.turn(&mut agent, "And now?").await;
-        assert_eq!(causes(&stage, &session).await.len(), 2, "the person's choice came back");
+        assert_eq!(causes(&stage, agent.session()).await, [Some(BreakCause::Fallback); 2]);
         server.finish();
         spare.finish();
     }
+}
+
+/// Going on in another program breaks nothing by itself, and is the cause where the model is another one there.
+#[tokio::test]
+async fn a_program_that_goes_on_with_another_model_is_named_as_the_cause() {
+    let server =
+        ModelServer::start([Move::status(500), Move::status(500), Move::say("Back."), Move::say("Still.")]).await;
+    let spare = ModelServer::start([Move::say("From the spare.")]).await;
+    let models = with_spare(&server, &spare, ApiMode::ChatCompletions);
+    let stage = Stage::build(Plan { models, ..Plan::default() }).await;
+    let mut agent = stage.agent();
+    stage.turn(&mut agent, "Go.").await;
+    let expected = [Some(BreakCause::Fallback), Some(BreakCause::Resume)];
+    for question in ["And now?", "And then?"] {
+        stage.turn(&mut stage.resume().await, question).await;
+        assert_eq!(causes(&stage, agent.session()).await, expected, "{question}");
+    }
+    server.finish();
+    spare.finish();
 }
 
 #[tokio::test]
