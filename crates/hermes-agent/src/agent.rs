@@ -14,7 +14,7 @@ use hermes_core::turn::{Asked, Inbox, Outcome, Ports, TurnHook, run_turn};
 use hermes_tools::desk::{Desk, Reach, Workshop};
 use hermes_tools::registry::Registry;
 use hermes_types::{
-    EndReason, Event, Kinship, Message, Moment, NewSession, Notice, Reasoning, RowState, SessionId, Spent,
+    BreakCause, EndReason, Event, Kinship, Message, Moment, NewSession, Notice, Reasoning, RowState, SessionId, Spent,
     StoredMessage,
 };
 use jiff::Timestamp;
@@ -148,10 +148,12 @@ impl Agent {
         let desk = Desk::reached(kit.shop.clone(), session.id.clone(), reach);
         restore_plan(&desk, &history);
         let prompt = kept.system_prompt.filter(|prompt| !prompt.trim().is_empty()).or(session.system_prompt);
-        let talk = Conversation::new(session.id.clone())
+        let mut talk = Conversation::new(session.id.clone())
             .with_prompt(&prompt.unwrap_or_default(), ephemeral.as_deref())
             .with_prefill(prefill)
             .with_history(history);
+        // Tools or the model may be others than those of the program that had it; if they are, this is why.
+        talk.line.expect_break(BreakCause::Resume);
         store.reopen(&session.id).await?;
         let crew = AgentCrew::of_person(kit.clone(), tools.clone());
         let agent = Self::of(kit, talk, tools, desk, None).with_crew(crew);

@@ -7,5 +7,6 @@ mod agent;
 mod crew;
 pub mod gather;
 mod hands;
+pub mod replay;
 
 pub use agent::{Agent, Beginning, Kit, Settings};

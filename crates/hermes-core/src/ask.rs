@@ -10,7 +10,9 @@ use crate::recording::Recording;
 use crate::stop::Stop;
 use crate::watch::{Limits, watch};
 use futures_util::StreamExt;
-use hermes_types::{Answered, BreakCause, Concession, Delta, Event, Fault, FaultKind, Notice, Reply, Request};
+use hermes_types::{
+    Answered, BreakCause, CameBy, Concession, Delta, Event, Fault, FaultKind, Notice, Reply, Request, Scene,
+};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -51,6 +53,8 @@ pub struct Line {
     calls: u64,
     /// Why the next request will not begin with the bytes of the last one.
     breaks: Option<BreakCause>,
+    /// What led to the next attempt, for the record.
+    came_by: CameBy,
 }
 
 impl Line {
@@ -105,7 +109,7 @@ pub async fn ask(
                 request.model.clone_from(&model.card().model);
                 request.concessions.clone_from(&tries.conceded);
                 line.calls += 1;
-                match attempt(&*model, Arc::new(request.clone()), &mut line.breaks, manner, ports, stop).await {
+                match attempt(&*model, Arc::new(request.clone()), line, manner, ports, stop).await {
                     Ok(reply) => {
                         ports.switchboard.answered(line.place);
                         return Ok(reply);
@@ -164,7 +168,7 @@ async fn open(line: &mut Line, looked_after: &mut bool, ports: &Ports<'_>) -> Re
 async fn attempt(
     model: &dyn Model,
     request: Arc<Request>,
-    breaks: &mut Option<BreakCause>,
+    line: &mut Line,
     manner: Manner,
     ports: &Ports<'_>,
     stop: &Stop,
@@ -176,7 +180,8 @@ async fn attempt(
         stale_after,
         give_up_after: card.give_up_after,
     };
-    let mut recording = Recording::begin(ports.recorder, card, request.session.clone());
+    let scene = Scene { place: line.place, came_by: std::mem::take(&mut line.came_by), ..Scene::default() };
+    let mut recording = Recording::begin(ports.recorder, card, request.session.clone(), scene);
     let mut deltas = std::pin::pin!(watch(model.stream(request), limits, ports.clock, ports.listener));
     let mut shown = false;
     let failed = |fault, shown| Failure { fault, during: if shown { During::Answer } else { During::Request } };
@@ -187,7 +192,7 @@ async fn attempt(
             delta = deltas.next() => delta,
         };
         match delta {
-            Some(Ok(Delta::Sent(sent))) => recording.sent(*sent, ports.clock.now().into(), breaks.take()),
+            Some(Ok(Delta::Sent(sent))) => recording.sent(*sent, ports.clock.now().into(), line.breaks.take()),
             Some(Ok(Delta::Done(reply))) => {
                 recording.answered(Answered::Reply(reply.clone()));
                 if reply.cut_off && !(manner.live && shown) {
@@ -279,7 +284,19 @@ async fn recover(
             Step::Compress | Step::GiveUp => return Err(in_full(fault, &unusable)),
         }
         tries.took(step, &fault);
+        line.came_by = came_by(step);
         return Ok(());
+    }
+}
+
+fn came_by(step: Step) -> CameBy {
+    match step {
+        Step::Retry(_) => CameBy::Retry,
+        Step::Refresh => CameBy::Refresh,
+        Step::Rotate => CameBy::Rotation,
+        Step::Concede(_) => CameBy::Concession,
+        Step::NextProvider => CameBy::Fallback,
+        Step::Compress | Step::GiveUp => CameBy::Question,
     }
 }
 

@@ -10,12 +10,16 @@ use crate::ports::{Card, Recorder};
 use crate::store::{SessionStore, StoreError};
 use hermes_types::{
     CallId, CallRecord, Content, Cost, CostStatus, Disposition, EffectRecord, EffectState, Exchange, Finished, Message,
-    MessageId, Moment, NewMessage, Object, Reply, SessionId, Span, ToolCall, ToolStatus, Touch, TurnRecord,
+    MessageId, Moment, NewMessage, Object, Reply, Run, Scene, SessionId, Span, ToolCall, ToolStatus, Touch, TurnRecord,
+    TurnScene,
 };
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
+
+/// Conversations that this process took into memory, so that two within one tick of the clock are told apart.
+static RUNS: AtomicU64 = AtomicU64::new(0);
 
 pub struct Book {
     store: Option<Arc<dyn SessionStore>>,
@@ -27,6 +31,9 @@ pub struct Book {
     open: Mutex<Open>,
     /// The newest message on disk that the conversation in memory holds.
     newest: Mutex<Option<MessageId>>,
+    run: Run,
+    /// What the turn in work began with, for the record of what it asks.
+    turn: Mutex<Option<TurnScene>>,
     /// What went over the wire and is not on disk yet.
     exchanges: Mutex<Vec<Exchange>>,
     /// Nobody holds the conversation in memory: without the disk there is nothing to go on with.
@@ -53,8 +60,10 @@ impl Book {
             store,
             unusable: OnceLock::new(),
             session,
+            run: Run { since: clock.now().into(), nth: RUNS.fetch_add(1, Ordering::Relaxed) },
             clock,
             open: Mutex::default(),
+            turn: Mutex::default(),
             newest: Mutex::default(),
             exchanges: Mutex::default(),
             resting: AtomicBool::new(false),
@@ -112,6 +121,14 @@ impl Book {
         self.holds(newest);
         self.resting.store(false, Ordering::Relaxed);
         Ok(Some(whole))
+    }
+
+    /// A turn begins behind what is known; `scene` gets when and where that is.
+    pub(crate) fn turn_begins(&self, scene: TurnScene) {
+        let after = *self.newest.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let nth = turn.as_ref().map_or(1, |before| before.nth + 1);
+        *turn = Some(TurnScene { run: self.run, nth, after, ..scene });
     }
 
     /// The turn is over.
@@ -314,6 +331,9 @@ impl Book {
 impl Recorder for Book {
     fn exchanged(&self, exchange: Exchange) {
         if self.store().is_some() {
+            let upto = *self.newest.lock().unwrap_or_else(PoisonError::into_inner);
+            let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let exchange = Exchange { scene: Scene { upto, turn, ..exchange.scene }, ..exchange };
             self.exchanges.lock().unwrap_or_else(PoisonError::into_inner).push(exchange);
         }
     }

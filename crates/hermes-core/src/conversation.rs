@@ -14,6 +14,8 @@ pub struct Conversation {
     system: Option<Arc<Message>>,
     /// Words for the model that are shown to it after the system prompt and never kept.
     prefill: Vec<Arc<Message>>,
+    /// The words behind the system prompt are for the model alone, and kept nowhere.
+    is_ephemeral: bool,
     tools: Arc<[ToolDefinition]>,
     history: Vec<Arc<Message>>,
     /// As many messages of the history were sent to a model: they must not change any more.
@@ -30,6 +32,7 @@ impl Conversation {
             session,
             system: None,
             prefill: Vec::new(),
+            is_ephemeral: false,
             tools: Arc::default(),
             history: Vec::new(),
             sent: 0,
@@ -44,6 +47,7 @@ impl Conversation {
     pub fn with_prompt(mut self, prompt: &str, ephemeral: Option<&str>) -> Self {
         let whole = [Some(prompt), ephemeral].into_iter().flatten().map(str::trim).filter(|text| !text.is_empty());
         let whole = whole.collect::<Vec<_>>().join("\n\n");
+        self.is_ephemeral = ephemeral.is_some_and(|words| !words.trim().is_empty());
         self.system = (!whole.is_empty()).then(|| Arc::new(Message::system(whole)));
         self
     }
@@ -72,6 +76,11 @@ impl Conversation {
         self.history = Vec::new();
         self.tools = Arc::default();
         self.sent = 0;
+    }
+
+    /// Whether the model is given words that are kept nowhere.
+    pub(crate) fn says_more_than_is_kept(&self) -> bool {
+        self.is_ephemeral || !self.prefill.is_empty()
     }
 
     /// Whether a model has seen the newest message.

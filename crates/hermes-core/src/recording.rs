@@ -4,18 +4,19 @@
 //! not told, nor what belongs to no session.
 
 use crate::ports::{Card, Recorder};
-use hermes_types::{Answered, BreakCause, Exchange, Moment, Sent, SessionId};
+use hermes_types::{Answered, BreakCause, Exchange, Moment, Scene, Sent, SessionId};
 
 pub(crate) struct Recording<'a> {
     recorder: &'a dyn Recorder,
     card: &'a Card,
     session: Option<SessionId>,
+    scene: Scene,
     exchange: Option<Exchange>,
 }
 
 impl<'a> Recording<'a> {
-    pub(crate) fn begin(recorder: &'a dyn Recorder, card: &'a Card, session: Option<SessionId>) -> Self {
-        Self { recorder, card, session, exchange: None }
+    pub(crate) fn begin(recorder: &'a dyn Recorder, card: &'a Card, session: Option<SessionId>, scene: Scene) -> Self {
+        Self { recorder, card, session, scene, exchange: None }
     }
 
     /// The request is on its way. Until something else is known, nobody waited for its answer.
@@ -30,6 +31,7 @@ impl<'a> Recording<'a> {
             sent,
             answer: Answered::Dropped,
             why,
+            scene: std::mem::take(&mut self.scene),
         });
     }
 

@@ -521,6 +521,7 @@ fn a_job_beside_the_conversation_is_recorded_under_its_name() {
         sent: Sent { mode, url, target, body },
         answer: Answered::Dropped,
         why: None,
+        scene: Default::default(),
     };
     ForTask { task: "vision", recorder: &record }.exchanged(exchange);
     assert_eq!(*tasks.lock().unwrap(), ["vision"]);

@@ -11,6 +11,7 @@ pub mod http;
 mod notes;
 pub mod process;
 pub mod provider;
+pub mod receiver;
 pub mod resolve;
 pub mod secret;
 pub mod transport;

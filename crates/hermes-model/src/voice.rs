@@ -3,6 +3,7 @@
 //! The way of a request: encode → attach the bound secret → send → split into events → decode → deltas. Each step is a
 //! function of its own elsewhere; this file is the thread through them.
 
+use crate::receiver;
 use crate::resolve::{Runtime, Staleness};
 use crate::secret::{BoundSecret, Origin, Secret};
 use crate::transport::{Answer, Call, Tls, Transport};
@@ -11,7 +12,7 @@ use bytes::Bytes;
 use futures_util::stream::{BoxStream, once};
 use futures_util::{Stream, StreamExt, TryFutureExt};
 use hermes_core::ports::{Card, Model};
-use hermes_types::{Content, Delta, Fault, FaultKind, Object, Part, Reasoning, Request, Sent};
+use hermes_types::{Content, Delta, Fault, FaultKind, Part, Reasoning, Request, Sent};
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::future::ready;
@@ -75,7 +76,7 @@ impl Endpoint {
 
 impl Defaults {
     /// The request with what it leaves open. Its messages are shared, so this costs no copy of the history.
-    fn fill<'a>(&self, request: &'a Request) -> Cow<'a, Request> {
+    pub(crate) fn fill<'a>(&self, request: &'a Request) -> Cow<'a, Request> {
         let filled = Self {
             max_output_tokens: request.max_output_tokens.or(self.max_output_tokens),
             reasoning: request.reasoning.or(self.reasoning),
@@ -117,7 +118,7 @@ impl Voice {
         Sent {
             mode: mode.as_str().to_owned(),
             url: plain_address(&call.url),
-            target: target_facts(target, *defaults),
+            target: receiver::facts(target, *defaults),
             body: call.body.clone(),
         }
     }
@@ -146,31 +147,13 @@ impl Model for Voice {
 }
 
 /// An address without the places where people put secrets: name, password and query.
-fn plain_address(url: &Url) -> String {
+pub(crate) fn plain_address(url: &Url) -> String {
     let mut plain = url.clone();
     // Refused for addresses that cannot have a name or a password, so that there is nothing to take away.
     let _ = plain.set_username("").and_then(|()| plain.set_password(None));
     plain.set_query(None);
     plain.set_fragment(None);
     plain.into()
-}
-
-/// What of the receiver shows in the bytes of a body, for whoever wants to write them again.
-fn target_facts(target: &Target, defaults: Defaults) -> Object {
-    let mut facts = Object::new();
-    facts.insert("provider".into(), target.provider.id.into());
-    facts.insert("base_url".into(), plain_address(&target.base_url).into());
-    facts.insert("login".into(), target.login.as_str().into());
-    if !target.extra_body.is_empty() {
-        facts.insert("extra_body".into(), target.extra_body.clone().into());
-    }
-    if let Some(most) = defaults.max_output_tokens {
-        facts.insert("max_output_tokens".into(), most.into());
-    }
-    if let Some(reasoning) = defaults.reasoning {
-        facts.insert("reasoning".into(), reasoning.as_str().into());
-    }
-    facts
 }
 
 /// Four characters a token: good enough to tell a long prompt from a short one.

@@ -12,6 +12,7 @@ mod limits;
 mod play;
 mod puppet;
 mod recovery;
+mod replays;
 mod replies;
 mod reroute;
 mod resume;

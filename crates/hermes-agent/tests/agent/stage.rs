@@ -3,12 +3,13 @@
 //! `Stage::at(&server, mode)` wires an agent as the program does. `agent()` begins a conversation, `resume()` goes on
 //! with one from disk. After every turn that ends, what is on disk is held against what is in memory.
 
+use hermes_agent::replay::{How, Verdict, replay};
 use hermes_agent::{Agent, Beginning, Kit, Settings};
 use hermes_core::ask::Manner;
 use hermes_core::clock::{Clock, RealClock};
 use hermes_core::ports::{Listener, Switchboard};
 use hermes_core::stop::Stop;
-use hermes_core::store::{SessionStore, Transcript};
+use hermes_core::store::{SessionStore, Sessions, Transcript};
 use hermes_core::turn::{Asked, Outcome};
 use hermes_model::auth::{AuthContext, AuthPaths, Endpoints, Logins};
 use hermes_model::board::{Board, Knowledge};
@@ -23,7 +24,7 @@ use hermes_tools::face::{Face, Nobody};
 use hermes_tools::gate::LastingConsent;
 use hermes_tools::registry::Registry;
 use hermes_tools::settings::{Settings as ToolSettings, Surroundings};
-use hermes_types::{Event, Message, NewSession, Notice, SessionId, Span};
+use hermes_types::{Event, ListOrder, Message, NewSession, Notice, SessionFilter, SessionId, Span};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -149,7 +150,28 @@ impl Stage {
         let outcome = agent.run_conversation(asked, stop).await;
         self.board.settled().await;
         assert_eq!(self.on_disk(agent.session()).await, in_memory(agent), "what is kept is what was sent");
+        self.replays().await;
         outcome
+    }
+
+    /// Every session so far can be held again without a server, those of sub-agents too, and every request has the same
+    /// bytes.
+    async fn replays(&self) {
+        let all = SessionFilter { all: true, ..SessionFilter::default() };
+        for kept in self.store.list(all, ListOrder::LastActive, 100, 0).await.unwrap() {
+            self.replays_session(&kept.session.id).await;
+        }
+    }
+
+    async fn replays_session(&self, session: &SessionId) {
+        for request in replay(&self.store, session, &How::default()).await.unwrap() {
+            let (then, number) = (String::from_utf8_lossy(&request.body), request.number);
+            match &request.verdict {
+                Verdict::Same => {}
+                Verdict::Different(now) => assert_eq!(String::from_utf8_lossy(now), then, "request {number}"),
+                other => panic!("request {number}: {other:?}: {then}"),
+            }
+        }
     }
 
     /// The conversation as a resumed program would send it.

@@ -65,21 +65,3 @@ async fn hostile_queries_find_nothing_and_break_nothing() {
     }
     assert_eq!(stage.found(json!({"query": "hello"})).await, ["s"]);
 }
-
-#[tokio::test]
-async fn without_a_store_there_is_no_such_tool() {
-    let stage = Stage::new().await;
-    assert!(stage.registry.has("session_search"));
-    let nowhere = std::path::PathBuf::from("/nonexistent");
-    let around = Surroundings {
-        home: nowhere.clone(),
-        hermes_home: nowhere.clone(),
-        hermes_root: nowhere.clone(),
-        cwd: nowhere.clone(),
-        temp: nowhere,
-        variables: Default::default(),
-        private_variables: Default::default(),
-    };
-    let registry = builtin::registry(Arc::new(RealClock::default()), &Settings::plain(around), None);
-    assert!(!registry.has("session_search"));
-}

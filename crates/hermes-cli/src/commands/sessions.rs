@@ -5,11 +5,13 @@
 
 mod change;
 mod export;
+mod fork;
 mod lineage;
 mod list;
 mod name;
 mod prune;
 mod recover;
+mod replay;
 mod search;
 mod show;
 mod stats;
@@ -75,6 +77,10 @@ pub enum StoreCommand {
     Stats(stats::StatsArgs),
     /// Copy a conversation, to try another way from there
     Branch(change::BranchArgs),
+    /// Go back to a message: a copy up to there, to go on with
+    Fork(fork::ForkArgs),
+    /// Hold a recorded conversation again without network, and compare what would be sent
+    Replay(replay::ReplayArgs),
     /// Draw how conversations descend from each other
     Lineage(lineage::LineageArgs),
 }
@@ -128,6 +134,8 @@ async fn act(command: StoreCommand, desk: &Desk<'_>, console: &mut Console<'_>) 
         StoreCommand::Prune(args) => prune::run(args, desk, console).await,
         StoreCommand::Stats(args) => stats::run(args, desk, console).await,
         StoreCommand::Branch(args) => change::branch(args, desk, console).await,
+        StoreCommand::Fork(args) => fork::run(args, desk, console).await,
+        StoreCommand::Replay(args) => replay::run(args, desk, console).await,
         StoreCommand::Lineage(args) => lineage::run(args, desk, console).await,
     }
 }

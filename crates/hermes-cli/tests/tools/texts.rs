@@ -105,7 +105,8 @@ async fn every_tool_answers_on_one_line() {
     std::fs::write(world.work_dir().join("notes.txt"), "one\ntwo\n").expect("a file");
     let skill = world.hermes_home().join("skills/tea");
     std::fs::create_dir_all(&skill).expect("a folder");
-    std::fs::write(skill.join("SKILL.md"), "---\nname: tea\ndescription: How to brew it\n---\nHot.\n").expect("a skill");
+    std::fs::write(skill.join("SKILL.md"), "---\nname: tea\ndescription: How to brew it\n---\nHot.\n")
+        .expect("a skill");
     let calls = [
         ("read_file", json!({"path": "notes.txt"})),
         ("search_files", json!({"pattern": "two"})),

@@ -32,6 +32,18 @@ pub fn wrapped(message: &str) -> String {
     format!("\n\n{OPEN}\n{}\n{CLOSE}", defang(message.trim()))
 }
 
+/// The message that a tool result ends with, if one was delivered in it.
+///
+/// ```
+/// use hermes_core::prompt::steer::{delivered, wrapped};
+/// assert_eq!(delivered(&format!("done{}", wrapped("Only blue."))), Some("Only blue."));
+/// assert_eq!(delivered("done"), None);
+/// ```
+pub fn delivered(result: &str) -> Option<&str> {
+    let (_, message) = result.strip_suffix(CLOSE)?.rsplit_once(OPEN)?;
+    message.strip_prefix('\n')?.strip_suffix('\n')
+}
+
 /// The text with every form of the marker broken: in any case, with other dashes and spaces, with look-alike letters, with
 /// characters nobody sees.
 ///

@@ -22,6 +22,7 @@ pub use inbox::Inbox;
 pub use open::{Asked, Question};
 pub use outcome::{End, Interrupted, Outcome};
 pub use ports::{Hands, Ports, Ran, TurnHook};
+pub use words::is_synthetic;
 
 use crate::conversation::Conversation;
 use crate::stop::Stop;

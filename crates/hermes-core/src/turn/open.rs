@@ -8,7 +8,9 @@ use super::words;
 use crate::repair::open_calls;
 use crate::stop::Stop;
 use crate::store::StoreError;
-use hermes_types::{CallId, Content, Disposition, Finished, Message, NewMessage, Plain, ToolCall, ToolStatus};
+use hermes_types::{
+    CallId, Content, Disposition, Finished, Message, NewMessage, Plain, Run, ToolCall, ToolStatus, TurnScene, TurnStart,
+};
 use std::sync::Arc;
 
 /// What a turn is asked to do.
@@ -59,6 +61,7 @@ impl Turn<'_> {
         self.ports.hands.begin_turn();
         self.talk.line.begin_turn(self.clock());
         self.enter().await?;
+        self.ports.book.turn_begins(self.scene(&asked));
         let left = open_calls(self.talk.history());
         match asked {
             Asked::GoOn => {
@@ -76,6 +79,26 @@ impl Turn<'_> {
                 self.begins_at = self.talk.history().len();
                 self.put(*question).await
             }
+        }
+    }
+
+    /// What the turn begins with, as far as the conversation on disk does not tell it.
+    fn scene(&self, asked: &Asked) -> TurnScene {
+        TurnScene {
+            run: Run::default(),
+            nth: 0,
+            began: self.began,
+            after: None,
+            asked: match asked {
+                Asked::Question(_) => TurnStart::Question,
+                Asked::GoOn => TurnStart::GoOn,
+            },
+            iterations: self.ports.iterations,
+            retries: self.ports.manner.retries,
+            live: self.ports.manner.live,
+            reasoning: self.talk.reasoning,
+            max_output_tokens: self.talk.max_output_tokens,
+            unkept_words: self.talk.says_more_than_is_kept(),
         }
     }
 

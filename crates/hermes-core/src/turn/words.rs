@@ -74,7 +74,7 @@ pub(super) fn said_twice() -> String {
 }
 
 /// Whether the loop said this in the person's place.
-pub(super) fn is_synthetic(message: &Message) -> bool {
+pub fn is_synthetic(message: &Message) -> bool {
     matches!(message, Message::User(said) if said.extra.contains_key(SYNTHETIC))
 }
 

@@ -58,6 +58,10 @@ impl Login {
             Self::OAuth => "oauth",
         }
     }
+
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|login| login.as_str() == word)
+    }
 }
 
 /// A request on the wire, less the secret.

@@ -59,7 +59,7 @@ pub(super) fn climb(connection: &Connection, found: Option<u32>) -> DbResult<()>
     Ok(())
 }
 
-pub(super) fn column_names(connection: &Connection, table: &str) -> DbResult<Vec<String>> {
+pub(crate) fn column_names(connection: &Connection, table: &str) -> DbResult<Vec<String>> {
     let mut columns = connection.prepare("SELECT name FROM pragma_table_info(?1)")?;
     let names = columns.query_map([table], |row| row.get(0))?.collect::<Result<_, _>>()?;
     Ok(names)

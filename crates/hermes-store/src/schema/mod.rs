@@ -7,6 +7,7 @@ mod ladder;
 mod shape;
 pub(crate) mod states;
 
+pub(crate) use ladder::column_names;
 pub(crate) use shape::{Index, Shape};
 
 use crate::fault::DbResult;
@@ -23,8 +24,8 @@ pub(crate) const TABLES: &str = include_str!("founding.sql");
 const TITLES: &str = include_str!("titles.sql");
 pub(crate) const INDEX: &str = include_str!("index.sql");
 pub(crate) const PRIVATE: &str = include_str!("private.sql");
-/// Raised when a table is added to `private.sql`: files that have this many need no look at each of them.
-const PRIVATE_VERSION: i64 = 2;
+/// Raised when something is added to `private.sql`: files that have this version need no look at each table.
+const PRIVATE_VERSION: i64 = 3;
 
 /// Brings a file to a form we can work with: creates the tables, climbs the ladder, adds our own. Costs one read of the
 /// schema when nothing is to be done.
@@ -40,6 +41,9 @@ pub(crate) fn prepare(connection: &mut Connection) -> DbResult<()> {
         ladder::climb(&transaction, found)?;
     }
     transaction.execute_batch(PRIVATE)?;
+    if !column_names(&transaction, "hermes_exchanges")?.iter().any(|name| name == "scene") {
+        transaction.execute_batch("ALTER TABLE hermes_exchanges ADD COLUMN scene TEXT NOT NULL DEFAULT '{}'")?;
+    }
     if found.is_none_or(|version| version <= FOUNDING) {
         complete_index(&transaction)?;
     }

@@ -73,8 +73,8 @@ CREATE TABLE IF NOT EXISTS hermes_effects (
 ) WITHOUT ROWID;
 
 -- One row per attempt to ask a model. Requests extend each other: a body is the first `shared` bytes of the body of `base`,
--- whose digest tells whether another body begins with them too, and `tail`. What is long stands last, so that the rest is
--- read without it.
+-- whose digest tells whether another body begins with them too, and `tail`. What is long stands behind the rest, so that
+-- that is read without it; `scene` came later and is where files that had the table before have it.
 CREATE TABLE IF NOT EXISTS hermes_exchanges (
     id INTEGER PRIMARY KEY,
     session_id TEXT NOT NULL REFERENCES sessions(id) ON DELETE CASCADE,
@@ -90,7 +90,8 @@ CREATE TABLE IF NOT EXISTS hermes_exchanges (
     digest BLOB NOT NULL,
     target TEXT NOT NULL,
     answer TEXT NOT NULL,
-    tail BLOB NOT NULL
+    tail BLOB NOT NULL,
+    scene TEXT NOT NULL DEFAULT '{}'
 );
 CREATE INDEX IF NOT EXISTS hermes_exchanges_session ON hermes_exchanges(session_id);
 

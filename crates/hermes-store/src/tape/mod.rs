@@ -10,7 +10,7 @@ mod splice;
 use crate::db::Db;
 use crate::fault::DbResult;
 use crate::row::{from_json, text_at, to_json};
-use crate::schema::table_exists;
+use crate::schema::{column_names, table_exists};
 use crate::session;
 use crate::store::SqliteStore;
 use bytes::Bytes;
@@ -40,14 +40,14 @@ impl Tape for SqliteStore {
 
 fn record(db: &Db, exchange: &Exchange) -> DbResult<()> {
     session::exists(db, &exchange.session)?;
-    let Exchange { session, at, task, provider, model, sent, answer, why } = exchange;
+    let Exchange { session, at, task, provider, model, sent, answer, why, scene } = exchange;
     let Splice { base, shared, digest } = Splice::of(db, exchange)?;
     let tail = sent.body.get(shared..).unwrap_or_default();
     db.connection
         .prepare_cached(
             "INSERT INTO hermes_exchanges(session_id, at, task, provider, model, mode, url, cause, base, shared, digest,
-                 target, answer, tail)
-             VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
+                 target, answer, tail, scene)
+             VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
         )?
         .execute(rusqlite::params![
             session.as_str(),
@@ -64,6 +64,7 @@ fn record(db: &Db, exchange: &Exchange) -> DbResult<()> {
             to_json(&sent.target)?,
             to_json(answer)?,
             tail,
+            to_json(scene)?,
         ])?;
     Ok(())
 }
@@ -77,11 +78,16 @@ fn play(
     session: &SessionId,
     mut visit: impl FnMut(u64, &Row<'_>, &Bytes) -> DbResult<ControlFlow<()>>,
 ) -> DbResult<()> {
-    // A file that may only be read may be older than this table.
+    // A file that may only be read may be older than this table, or than its last column.
     if !table_exists(&db.connection, "hermes_exchanges")? {
         return Ok(());
     }
-    let sql = format!("SELECT {COLUMNS} FROM hermes_exchanges WHERE session_id = ?1 ORDER BY id");
+    let scene = if column_names(&db.connection, "hermes_exchanges")?.iter().any(|name| name == "scene") {
+        "scene"
+    } else {
+        "NULL"
+    };
+    let sql = format!("SELECT {COLUMNS}, {scene} FROM hermes_exchanges WHERE session_id = ?1 ORDER BY id");
     let mut statement = db.connection.prepare_cached(&sql)?;
     let mut rows = statement.query([session.as_str()])?;
     // Each body is the base of at most one other, so that only the newest of every way is held.
@@ -135,6 +141,7 @@ fn exchange(session: &SessionId, number: u64, row: &Row<'_>, body: &Bytes) -> Db
         },
         answer,
         why: cause(row)?,
+        scene: from_json(&text(13)?).unwrap_or_default(),
     })
 }
 

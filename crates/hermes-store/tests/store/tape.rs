@@ -30,6 +30,7 @@ pub(crate) fn exchange(session: &SessionId, body: impl Into<Vec<u8>>) -> Exchang
         },
         answer: Answered::Dropped,
         why: None,
+        scene: Default::default(),
     }
 }
 

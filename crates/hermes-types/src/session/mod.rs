@@ -21,6 +21,6 @@ pub use record::{
     preview,
 };
 pub use search::{Found, Hit, Manner, Neighbour, SearchOrder, SearchQuery};
-pub use tape::{Answered, Break, BreakCause, Exchange, Sent};
+pub use tape::{Answered, Break, BreakCause, CameBy, Exchange, Run, Scene, Sent, TurnScene, TurnStart};
 pub use title::{Title, TitleFault};
 pub use transcript::{MessageId, NewMessage, RowState, Span, StoredMessage};

@@ -3,7 +3,7 @@
 //! A session can be replayed from its exchanges without any network, and held against what the program would send today.
 //! No secret is in here: credentials travel in headers, and addresses are written down without what could hold one.
 
-use crate::{Fault, Moment, Object, Reply, SessionId};
+use crate::{Fault, MessageId, Moment, Object, Reasoning, Reply, SessionId};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +20,93 @@ pub struct Exchange {
     pub answer: Answered,
     /// Why these bytes do not begin with those of the request before, as far as whoever asked knows.
     pub why: Option<BreakCause>,
+    pub scene: Scene,
+}
+
+/// Where the loop stood when it asked: what a replay has to know and cannot tell from the conversation itself.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Scene {
+    /// The place of the model in the chain; 0 is the person's choice.
+    pub place: usize,
+    pub came_by: CameBy,
+    /// The newest message on disk that the request holds.
+    pub upto: Option<MessageId>,
+    /// `None` for what was asked outside of a turn.
+    pub turn: Option<TurnScene>,
+}
+
+/// What led to an attempt.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CameBy {
+    #[default]
+    Question,
+    Retry,
+    Refresh,
+    Rotation,
+    Concession,
+    Fallback,
+}
+
+/// What a turn began with.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TurnScene {
+    pub run: Run,
+    /// Its number in that run, from 1 on.
+    pub nth: u64,
+    pub began: Moment,
+    /// The newest message on disk before the turn.
+    pub after: Option<MessageId>,
+    pub asked: TurnStart,
+    pub iterations: u32,
+    pub retries: u32,
+    pub live: bool,
+    #[serde(default, with = "reasoning_word", skip_serializing_if = "Option::is_none")]
+    pub reasoning: Option<Reasoning>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_output_tokens: Option<u32>,
+    /// The model was given words that are kept nowhere but in the bodies.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub unkept_words: bool,
+}
+
+/// One stay of a conversation in memory: what it learnt about its models lasts as long as that.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    pub since: Moment,
+    /// Its number among those of the process.
+    pub nth: u64,
+}
+
+/// How a turn began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TurnStart {
+    Question,
+    /// A turn that was cut off was taken up again.
+    GoOn,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the form that serde calls")]
+fn is_false(flag: &bool) -> bool {
+    !flag
+}
+
+/// The setting as the word that people write for it.
+mod reasoning_word {
+    use crate::Reasoning;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[expect(clippy::ref_option, reason = "the form that serde calls")]
+    pub(super) fn serialize<S: Serializer>(setting: &Option<Reasoning>, serializer: S) -> Result<S::Ok, S::Error> {
+        setting.map(Reasoning::as_str).serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Reasoning>, D::Error> {
+        let word = Option::<String>::deserialize(deserializer)?;
+        word.map(|word| word.parse().map_err(serde::de::Error::custom)).transpose()
+    }
 }
 
 /// A request as it was handed to the transport.
@@ -113,7 +200,7 @@ pub struct Break {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Concession, FaultKind};
+    use crate::{Concession, Effort, FaultKind};
     use std::time::Duration;
 
     #[test]
@@ -134,5 +221,26 @@ mod tests {
             let text = serde_json::to_string(&answer).expect("json");
             assert_eq!(serde_json::from_str::<Answered>(&text).expect("an answer"), answer, "{text}");
         }
+    }
+
+    #[test]
+    fn where_the_loop_stood_is_written_and_read_again() {
+        let turn = TurnScene {
+            run: Run { since: Moment::from_seconds(1.5), nth: 2 },
+            nth: 3,
+            began: Moment::from_seconds(2.5),
+            after: Some(MessageId(7)),
+            asked: TurnStart::GoOn,
+            iterations: 90,
+            retries: 3,
+            live: true,
+            reasoning: Some(Reasoning::Effort(Effort::High)),
+            max_output_tokens: Some(512),
+            unkept_words: false,
+        };
+        let scene = Scene { place: 1, came_by: CameBy::Fallback, upto: Some(MessageId(9)), turn: Some(turn) };
+        let text = serde_json::to_string(&scene).expect("json");
+        assert_eq!(serde_json::from_str::<Scene>(&text).expect("a scene"), scene, "{text}");
+        assert_eq!(serde_json::from_str::<Scene>("{}").expect("a scene"), Scene::default());
     }
 }
