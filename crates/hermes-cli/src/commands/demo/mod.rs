@@ -22,7 +22,6 @@ use hermes_agent::Agent;
 use hermes_core::ports::Listener;
 use hermes_core::stop::Stop;
 use hermes_core::store::SessionStore;
-use hermes_core::turn::Outcome;
 use hermes_model::resolve::Ask;
 use hermes_store::SqliteStore;
 use hermes_types::{EVENT_VERSION, EndReason, Event, Fault, FaultKind};
@@ -61,7 +60,7 @@ async fn perform(screen: &Arc<Screen>, stop: &Stop) -> ExitCode {
     };
     let (code, tally) = match Cast::assemble(&stage, screen, stop).await {
         Ok(mut cast) => {
-            let outcome = cast.play(screen, stop).await;
+            let outcome = cast.agent.run_conversation(QUESTION, stop).await;
             // The answer first: nobody waits for it because of what comes behind it.
             let code = screen.finish(&outcome);
             (code, cast.leave().await.filter(|_| outcome.completed()))
@@ -114,13 +113,6 @@ impl Cast {
         };
         let agent = parts.agent(Session::New { id: screen.session(), source: agent::CLI.to_owned() }).await?;
         Ok(Self { agent, hands, store, app })
-    }
-
-    async fn play(&mut self, screen: &Screen, stop: &Stop) -> Outcome {
-        if stop.stopped() {
-            return screen.unasked(Fault::new(FaultKind::Interrupted, "interrupted"));
-        }
-        self.agent.run_conversation(QUESTION, stop).await
     }
 
     /// Ends everything that was started and lets go of every file. What was kept until then is counted.

@@ -56,14 +56,13 @@ fn with_person(before: usize, conversation: &[Message]) -> Said {
         },
         2 => Said {
             calls: vec![("terminal", json!({"command": "bash report.sh"}))],
-            ..say("Five orders. Does the report say the same?")
+            ..say("Clear enough. Does the report say the same?")
         },
         3 => Said {
             calls: vec![("terminal", json!({"command": "rm -rf build"}))],
-            ..say("It does. Now the tidying: build/ looks left over, so I try `rm -rf build`.")
+            ..say("Now the tidying: build/ looks left over, so I try `rm -rf build`.")
         },
         4 => Said {
-            thought: "No way around that. Somebody with fresh eyes may look instead.",
             calls: vec![("delegate_task", json!({"goal": ERRAND}))],
             ..say(match gate_refused(conversation) {
                 true => "Refused: that needs a person's yes. A sub-agent looks what is in there instead.",
@@ -111,14 +110,28 @@ fn note(conversation: &[Message]) -> String {
 
 /// How it went, by the results.
 fn summary(conversation: &[Message]) -> String {
-    let report = results_of("terminal", conversation).next();
-    let report =
-        report.as_ref().and_then(|result| result.get("output")?.as_str()).unwrap_or_default().trim().to_owned();
+    let printed = results_of("terminal", conversation).next();
+    let printed = printed.as_ref().and_then(|result| result.get("output")?.as_str()).unwrap_or_default().trim();
+    let counted = counted(conversation);
+    let report = match printed == counted {
+        true => format!("The report is right: {printed}."),
+        false => format!("The report says `{printed}`, but I count {counted}."),
+    };
     let tidying = match gate_refused(conversation) {
         true => "build/ is still there: deleting it takes your yes, and nobody was asked. Just as well:",
         false => "build/ is gone, without anybody having been asked. About what was in it:",
     };
-    format!("The report is right: {report}. {tidying} {}. I made a note of that.", found(conversation))
+    format!("{report} {tidying} {}. I made a note of that.", found(conversation))
+}
+
+/// What the report should say, by the orders that were read: lines that end in a number of pieces.
+fn counted(conversation: &[Message]) -> String {
+    let read =
+        results_of("read_file", conversation).filter_map(|result| Some(result.get("content")?.as_str()?.to_owned()));
+    let read: Vec<String> = read.collect();
+    let pieces = |line: &str| line.rsplit_once(',')?.1.trim().parse::<u32>().ok();
+    let orders: Vec<u32> = read.iter().flat_map(|text| text.lines()).filter_map(pieces).collect();
+    format!("{} orders, {} pieces", orders.len(), orders.iter().sum::<u32>())
 }
 
 /// What the sub-agent reported.
@@ -155,4 +168,72 @@ fn results_of<'a>(tool: &'a str, conversation: &'a [Message]) -> impl Iterator<I
         })
     };
     wanted.filter_map(result)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hermes_types::{CallId, ToolCall};
+
+    /// A conversation in which the tools give these results, up to the reply without a call.
+    fn played(question: &str, result: impl Fn(&str, &Value) -> Value) -> Vec<Said> {
+        let mut conversation = vec![Message::user(question)];
+        let mut all = Vec::new();
+        loop {
+            let said = reply(&conversation);
+            let called = |(at, (name, arguments)): (usize, &(&str, Value))| {
+                let id = CallId::new(format!("{}_{at}", conversation.len()));
+                ToolCall::new(id, *name, arguments.to_string())
+            };
+            let calls: Vec<ToolCall> = said.calls.iter().enumerate().map(called).collect();
+            let results: Vec<Message> = said
+                .calls
+                .iter()
+                .zip(&calls)
+                .map(|((name, arguments), call)| Message::tool(&call.id, *name, result(name, arguments).to_string()))
+                .collect();
+            let is_over = calls.is_empty();
+            all.push(said);
+            if is_over {
+                return all;
+            }
+            conversation.push(Message::Assistant(hermes_types::Assistant { tool_calls: calls, ..Default::default() }));
+            conversation.extend(results);
+        }
+    }
+
+    /// Tools of a machine on which everything goes as it should; `rm` has this result.
+    fn results(removal: &Value) -> impl Fn(&str, &Value) -> Value {
+        move |name, arguments| match (name, arguments["command"].as_str().or(arguments["path"].as_str())) {
+            ("terminal", Some("bash report.sh")) => json!({"output": "2 orders, 14 pieces\n", "exit_code": 0}),
+            ("terminal", Some("rm -rf build")) => removal.clone(),
+            ("read_file", Some("orders.csv")) => {
+                json!({"content": "1|who,what,pieces\n2|Ada,bread,2\n3|Ben,rolls,12\n"})
+            }
+            ("delegate_task", _) => json!({"results": [{"summary": "a note was found"}]}),
+            _ => json!({}),
+        }
+    }
+
+    #[test]
+    fn the_answer_is_made_of_what_the_tools_said() {
+        let refused = json!({"output": "", "exit_code": -1, "status": "blocked", "error": "BLOCKED"});
+        let answer = |removal: &Value| played(QUESTION, results(removal)).pop().expect("an answer").text;
+        let text = answer(&refused);
+        let begin = "The report is right: 2 orders, 14 pieces. build/ is still there: deleting it takes your yes";
+        assert!(text.starts_with(begin) && text.contains("Just as well: a note was found."), "{text}");
+        assert!(text.ends_with(STAND_IN), "it says what it is, and what to type next");
+        assert!(answer(&json!({"output": "", "exit_code": 0})).contains("build/ is gone, without anybody"));
+
+        let broken = played(QUESTION, |_, _| json!({"error": "no such tool"})).pop().expect("an answer").text;
+        assert!(broken.starts_with("The report says ``, but I count 0 orders, 0 pieces."), "{broken}");
+        assert!(broken.contains("the sub-agent did not report"), "{broken}");
+    }
+
+    #[test]
+    fn who_was_sent_out_reports_what_it_read() {
+        let report = |text: &str| played(ERRAND, |_, _| json!({"content": text})).pop().expect("a report").text;
+        assert_eq!(report("1|Ask Ada about Friday"), "build/todo.txt is written by hand");
+        assert_eq!(report("1|generated"), "nothing in build/ is written by hand");
+    }
 }

@@ -45,12 +45,12 @@ impl Tally {
         let subagents = if *subagents == 1 { "1 sub-agent".to_owned() } else { format!("{subagents} sub-agents") };
         [
             format!(
-                "the store had {requests} answers of the model, {tool_calls} tool calls, {subagents}, {messages} messages, \
-                 {} tokens in and {} out",
+                "read back from the store: {requests} replies, {tool_calls} tool calls, {subagents}, {messages} messages, \
+                 {} tokens in, {} out",
                 usage.prompt(),
                 usage.output
             ),
-            format!("it was {place}, and is gone with everything in it; your own home was not touched"),
+            format!("it was kept in {place} and is gone now; your own home was not touched"),
         ]
     }
 }
