@@ -53,6 +53,14 @@ fn settled(text: &str, world: &World) -> String {
     text.lines().map(|text| line(without_duration(text)) + "\n").collect()
 }
 
+/// Files that are read side by side are told of in the order in which that ended.
+fn reads_in_order(text: &str) -> String {
+    let mut lines: Vec<&str> = text.lines().collect();
+    let is_read = |line: &&str| line.starts_with("✓ read_file");
+    lines.chunk_by_mut(|one, other| is_read(one) && is_read(other)).for_each(|run| run.sort_unstable());
+    lines.join("\n") + "\n"
+}
+
 /// A call that took long says how long.
 fn without_duration(line: &str) -> &str {
     let is_number = |text: &str| text.parse::<f64>().is_ok();
@@ -69,7 +77,7 @@ async fn the_demo_is_the_same_every_time_and_leaves_nothing_behind() {
     for _ in 0..2 {
         let ran = hermes(&world, &["demo"]).await.expect_code(0);
         let told = format!("{}--- stderr\n{}", ran.stdout, ran.stderr);
-        golden("tests/oneshot/golden/demo.txt", &settled(&told, &world));
+        golden("tests/oneshot/golden/demo.txt", &reads_in_order(&settled(&told, &world)));
     }
     assert_eq!(found_in(world.home()), before);
 }
@@ -81,7 +89,7 @@ async fn programs_can_read_it_too() {
     let ran = hermes(&world, &["demo", "--output-format", "json", "--usage-file", &usage_file]).await.expect_code(0);
     let result: Value = serde_json::from_str(&ran.stdout).expect("one object");
     let told = ["outcome", "provider", "model", "api_calls", "tool_calls"].map(|field| result[field].clone());
-    assert_eq!(Value::from(told.to_vec()), serde_json::json!(["answered", "custom:demo", "stand-in", 8, 8]));
+    assert_eq!(Value::from(told.to_vec()), serde_json::json!(["answered", "custom:demo", "stand-in", 9, 8]));
     let usage: Value = serde_json::from_str(&std::fs::read_to_string(&usage_file).expect("a file")).expect("JSON");
     assert_eq!((&usage["completed"], &usage["session_id"]), (&Value::Bool(true), &result["session_id"]));
     assert_eq!(usage["output_tokens"], result["usage"]["output_tokens"]);
@@ -127,15 +135,13 @@ async fn who_leaves_early_leaves_nothing_behind() {
 async fn no_socket_is_opened_and_nothing_of_the_person_is_read() {
     let world = visitor();
     let log = world.home().join("calls");
-    let log = log.to_str().expect("a name");
-    let trace = ["-f", "-qq", "-e", "trace=network,file", "-o", log];
-    let can_trace = world.run("strace", &[&trace[..], &["true"]].concat());
-    if !std::path::Path::new("/usr/bin/strace").exists() || can_trace.await.code != Some(0) {
+    let trace = format!("strace -f -qq -e trace=network,file -o {}", log.display());
+    if shell(&world, &format!("{trace} true")).await.code != Some(0) {
         eprintln!("skipped: programs cannot be traced here");
         return;
     }
-    world.run("strace", &[&trace[..], &[HERMES, "demo"]].concat()).await.expect_code(0);
-    let calls = std::fs::read_to_string(log).expect("what strace saw");
+    shell(&world, &format!("{trace} $0 demo")).await.expect_code(0);
+    let calls = std::fs::read_to_string(&log).expect("what strace saw");
     assert!(calls.contains("orders.csv"), "the trace is of the demo");
     assert!(!calls.contains("AF_INET"), "a socket was opened");
     let home = world.hermes_home().display().to_string();

@@ -70,12 +70,10 @@ fn with_person(before: usize, conversation: &[Message]) -> Said {
             })
         },
         5 => Said {
-            calls: vec![
-                ("memory", json!({"target": "memory", "action": "add", "content": note(conversation)})),
-                ("todo", plan("completed", "cancelled")),
-            ],
+            calls: vec![("memory", json!({"target": "memory", "action": "add", "content": note(conversation)}))],
             ..say("Good to know. I write that down for next time.")
         },
+        6 => Said { calls: vec![("todo", plan("completed", "cancelled"))], ..Said::default() },
         _ => say(&format!("{}\n\n{STAND_IN}", summary(conversation))),
     }
 }
