@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 #[path = "../tools/person.rs"]
+#[allow(clippy::string_slice, reason = "what was read ends where a text was found")]
 mod person;
 
 use person::Person;
@@ -132,6 +133,7 @@ async fn who_leaves_early_leaves_nothing_behind() {
 
 /// The system calls of the program and of everything it starts.
 #[tokio::test]
+#[allow(clippy::print_stderr, reason = "a test that was skipped says so")]
 async fn no_socket_is_opened_and_nothing_of_the_person_is_read() {
     let world = visitor();
     let log = world.home().join("calls");
