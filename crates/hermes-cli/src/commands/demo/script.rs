@@ -83,9 +83,10 @@ fn on_errand(before: usize, conversation: &[Message]) -> Said {
     match before {
         0 => Said { calls: vec![("terminal", json!({"command": "ls build"}))], ..Said::default() },
         1 => Said { calls: vec![("read_file", json!({"path": "build/todo.txt"}))], ..Said::default() },
-        _ => say(match result_of("read_file", conversation).is_some_and(|read| read.to_string().contains("Friday")) {
-            true => "build/todo.txt is written by hand",
-            false => "nothing in build/ is written by hand",
+        _ => say(match last_read(conversation).as_deref() {
+            Some(text) if text.contains("Friday") => "build/todo.txt is written by hand",
+            Some(_) => "nothing in build/ is written by hand",
+            None => "build/ could not be read",
         }),
     }
 }
@@ -119,17 +120,22 @@ fn summary(conversation: &[Message]) -> String {
         true => "build/ is still there: deleting it takes your yes, and nobody was asked. Just as well:",
         false => "build/ is gone, without anybody having been asked. About what was in it:",
     };
-    format!("{report} {tidying} {}. I made a note of that.", found(conversation))
+    let is_noted = result_of("memory", conversation).is_some_and(|result| result.get("success") == Some(&json!(true)));
+    let noted = if is_noted { " I made a note of that." } else { "" };
+    format!("{report} {tidying} {}.{noted}", found(conversation))
 }
 
 /// What the report should say, by the orders that were read: lines that end in a number of pieces.
 fn counted(conversation: &[Message]) -> String {
-    let read =
-        results_of("read_file", conversation).filter_map(|result| Some(result.get("content")?.as_str()?.to_owned()));
-    let read: Vec<String> = read.collect();
     let pieces = |line: &str| line.rsplit_once(',')?.1.trim().parse::<u32>().ok();
-    let orders: Vec<u32> = read.iter().flat_map(|text| text.lines()).filter_map(pieces).collect();
+    let text = last_read(conversation).unwrap_or_default();
+    let orders: Vec<u32> = text.lines().filter_map(pieces).collect();
     format!("{} orders, {} pieces", orders.len(), orders.iter().sum::<u32>())
+}
+
+/// The text of the file that was asked for last.
+fn last_read(conversation: &[Message]) -> Option<String> {
+    Some(result_of("read_file", conversation)?.get("content")?.as_str()?.to_owned())
 }
 
 /// What the sub-agent reported.
@@ -208,6 +214,7 @@ mod tests {
             ("read_file", Some("orders.csv")) => {
                 json!({"content": "1|who,what,pieces\n2|Ada,bread,2\n3|Ben,rolls,12\n"})
             }
+            ("memory", _) => json!({"success": true}),
             ("delegate_task", _) => json!({"results": [{"summary": "a note was found"}]}),
             _ => json!({}),
         }
@@ -219,13 +226,14 @@ mod tests {
         let answer = |removal: &Value| played(QUESTION, results(removal)).pop().expect("an answer").text;
         let text = answer(&refused);
         let begin = "The report is right: 2 orders, 14 pieces. build/ is still there: deleting it takes your yes";
-        assert!(text.starts_with(begin) && text.contains("Just as well: a note was found."), "{text}");
+        assert!(text.starts_with(begin), "{text}");
+        assert!(text.contains("Just as well: a note was found. I made a note of that.\n"), "{text}");
         assert!(text.ends_with(STAND_IN), "it says what it is, and what to type next");
         assert!(answer(&json!({"output": "", "exit_code": 0})).contains("build/ is gone, without anybody"));
 
         let broken = played(QUESTION, |_, _| json!({"error": "no such tool"})).pop().expect("an answer").text;
         assert!(broken.starts_with("The report says ``, but I count 0 orders, 0 pieces."), "{broken}");
-        assert!(broken.contains("the sub-agent did not report"), "{broken}");
+        assert!(broken.contains("the sub-agent did not report.\n"), "{broken}");
     }
 
     #[test]
@@ -233,5 +241,7 @@ mod tests {
         let report = |text: &str| played(ERRAND, |_, _| json!({"content": text})).pop().expect("a report").text;
         assert_eq!(report("1|Ask Ada about Friday"), "build/todo.txt is written by hand");
         assert_eq!(report("1|generated"), "nothing in build/ is written by hand");
+        let failed = played(ERRAND, |_, _| json!({"error": "no such file"})).pop().expect("a report").text;
+        assert_eq!(failed, "build/ could not be read");
     }
 }
