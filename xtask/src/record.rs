@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 const COLUMNS: u16 = 80;
-const ROWS: u16 = 30;
+const ROWS: u16 = 48;
 const FILE: &str = "docs/demo.svg";
 
 /// Sizes in pixels.

@@ -45,14 +45,27 @@ impl App {
     pub async fn load(profile: Option<&str>, wanted: Option<&str>) -> Result<Self, Trouble> {
         let home = Home::of_process(profile)?;
         let environment = Environment::capture(&home);
+        let ca_bundle = CA_VARIABLES.iter().find_map(|name| environment.get(name)).map(PathBuf::from);
+        let transport = Arc::new(HttpTransport::new(HttpOptions { ca_bundle }));
+        let cwd = std::env::current_dir().unwrap_or_else(|_| "/".into());
+        Self::at(home, environment, cwd, transport, wanted).await
+    }
+
+    /// The same for a home, variables and a directory that need not be those of the process. Everything that is sent goes
+    /// through `transport`.
+    pub async fn at(
+        home: Home,
+        environment: Environment,
+        cwd: PathBuf,
+        transport: Arc<dyn Transport>,
+        wanted: Option<&str>,
+    ) -> Result<Self, Trouble> {
         let settings = Settings::load(&home, &environment, UserFile::Read)?;
         let (config, oddities) = ModelConfig::parse(settings.value());
         let mut warnings: Vec<String> = environment.warnings().to_vec();
         warnings.extend(oddities.into_iter().map(|oddity| format!("{}: {}", oddity.key, oddity.message)));
 
         let clock: Arc<dyn Clock> = Arc::new(RealClock::default());
-        let ca_bundle = CA_VARIABLES.iter().find_map(|name| environment.get(name)).map(PathBuf::from);
-        let transport: Arc<dyn Transport> = Arc::new(HttpTransport::new(HttpOptions { ca_bundle }));
         let paths = auth_paths(&home, &environment);
         let endpoints = endpoints(&environment)?;
         let mut github = github_variables(&environment);
@@ -64,7 +77,6 @@ impl App {
         let auth = AuthContext::new(paths, endpoints, transport.clone(), clock.clone(), github);
         let now = time_of_day(&*clock);
         let seed = u64::try_from(now.as_nanosecond() & i128::from(u64::MAX)).unwrap_or_default();
-        let cwd = std::env::current_dir().unwrap_or_else(|_| "/".into());
         let knowledge = Knowledge::new(config, environment.for_resolver(), logins, cwd, now, seed);
         Ok(Self {
             home,

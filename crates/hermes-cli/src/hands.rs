@@ -14,7 +14,7 @@ use hermes_model::provider::table::PROVIDERS;
 use hermes_model::resolve::Ask;
 use hermes_tools::builtin;
 use hermes_tools::desk::{Desk, Ports, Workshop};
-use hermes_tools::face::{Adviser, ApprovalQuestion, Clarification, Face, Reply};
+use hermes_tools::face::{Adviser, ApprovalQuestion, Clarification, Face, Nobody, Reply};
 use hermes_tools::gate::{Answer, Channel, Yolo};
 use hermes_tools::registry::Registry;
 use hermes_tools::settings::{Settings, Surroundings};
@@ -76,6 +76,17 @@ impl Hands {
         let face = Arc::new(OnScreen { screen: screen.clone(), person: approval::face() });
         let around = Surroundings { cwd, ..surroundings(app) };
         Self::with(app, Fittings { around, face, listener: screen.clone(), past }, yolo, stop)
+    }
+
+    /// For a conversation that nobody is asked about: what needs consent is refused.
+    pub(crate) fn unattended(
+        app: &App,
+        listener: Arc<dyn Listener>,
+        past: Option<Arc<dyn SessionStore>>,
+        stop: &Stop,
+    ) -> Self {
+        let fittings = Fittings { around: surroundings(app), face: Arc::new(Nobody), listener, past };
+        Self::with(app, fittings, Yolo::Off, stop)
     }
 
     /// `stop` also ends a question to the model that may be consulted about commands.

@@ -25,7 +25,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 use terminal::{Attached, Style, Terminal, harmless};
 use words::Phase;
-use work::Work;
+use work::{Caller, Work};
 use wrap::Wrap;
 
 /// The command whose answer is all there is.
@@ -363,11 +363,33 @@ impl Screen {
                 state.phase = Phase::Working { what: calls.join(", "), since: now };
             }
             Event::Notice { .. } | Event::Step { .. } => state.phase = Phase::Asking { since: now },
-            Event::ToolStarted { call_id, name, about } => state.work.begins(call_id, name, about),
+            Event::ToolStarted { .. } | Event::Subagent { .. } => {
+                if let (caller, Event::ToolStarted { call_id, name, about }) = Caller::of(event) {
+                    state.work.begins(caller, call_id, name, about);
+                }
+            }
             Event::Reasoning { .. } if !matches!(state.phase, Phase::Thinking { .. }) => {
                 state.phase = Phase::Thinking { since: now };
             }
             _ => {}
+        }
+    }
+
+    /// What is said of a call that ended, and of what else happens to a sub-agent.
+    fn line_of_work(&self, state: &mut State, caller: Caller, told: &Event) -> Option<String> {
+        match told {
+            Event::ToolFinished { call_id, name, status, duration_ms } => {
+                let took = Duration::from_millis(*duration_ms);
+                // A command that was stopped has a result like any other; the person knows better.
+                let status = if self.stop.stopped() { ToolStatus::Cancelled } else { *status };
+                Some(state.work.ends(caller, call_id, name, status, took, self.width_of_lines()))
+            }
+            // The status line says this better; and of an answer that starts over nothing was shown.
+            Event::Notice { notice: Notice::Waiting { .. } } if self.has_status_line() => None,
+            Event::Notice { notice: Notice::StartedOver } => None,
+            Event::Notice { notice } => words::describe(notice).map(|text| format!("{caller}{text}")),
+            Event::Failed { message, .. } => Some(format!("{caller}✗ {message}")),
+            _ => None,
         }
     }
 
@@ -385,8 +407,8 @@ impl Listener for Screen {
             // The end is told by `finish`, with what came to light behind it.
             (Event::Answer { .. } | Event::Failed { .. }, _) => {}
             (_, OutputFormat::StreamJson) => {
-                if let Event::ToolFinished { call_id, .. } = &event {
-                    state.work.forget(call_id);
+                if let (caller, Event::ToolFinished { call_id, .. }) = Caller::of(&event) {
+                    state.work.forget(caller, call_id);
                 }
                 let line = serde_json::to_string(&event).unwrap_or_default();
                 self.out(&mut state, &format!("{line}\n"));
@@ -396,12 +418,10 @@ impl Listener for Screen {
             }
             // What was said is said: no word waits for the work behind it.
             (Event::ToolCallStarted { .. } | Event::Reply { .. }, _) => self.end_line(&mut state),
-            (Event::ToolFinished { call_id, name, status, duration_ms }, _) => {
-                let took = Duration::from_millis(*duration_ms);
-                // A command that was stopped has a result like any other; the person knows better.
-                let status = if self.stop.stopped() { ToolStatus::Cancelled } else { *status };
-                let line = state.work.ends(call_id, name, status, took, self.width_of_lines());
-                if self.show.aside == Aside::Everything {
+            (Event::ToolFinished { .. } | Event::Subagent { .. }, _) => {
+                let (caller, told) = Caller::of(&event);
+                let line = self.line_of_work(&mut state, caller, told);
+                if let Some(line) = line.filter(|_| self.show.aside == Aside::Everything) {
                     self.tell(&mut state, &line);
                 }
             }

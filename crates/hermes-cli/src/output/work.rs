@@ -1,7 +1,8 @@
 //! What a person sees of an agent at work: one line for each call of a tool, with what it was about and how it went.
 
-use hermes_types::{CallId, ToolStatus, clip};
+use hermes_types::{CallId, Event, SessionId, ToolStatus, clip};
 use std::collections::HashMap;
+use std::fmt;
 use std::time::{Duration, Instant};
 
 /// Quicker than this is not worth a number.
@@ -10,10 +11,49 @@ const WIDEST_ABOUT: usize = 60;
 /// Less than this says nothing; a narrower screen wraps.
 const NARROWEST_ABOUT: usize = 16;
 
-/// Calls that are running.
+/// Calls that are running. Ids of calls are unique in one conversation only.
 #[derive(Debug, Default)]
 pub(super) struct Work {
-    running: HashMap<CallId, Started>,
+    running: HashMap<(Caller, CallId), Started>,
+}
+
+/// Who makes a call.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum Caller {
+    /// The agent the person speaks to.
+    Agent,
+    /// One that was sent out. Its place counts from 1 in each generation: the first task of the second one's is 2.1.
+    Subagent { session: SessionId, place: Vec<usize> },
+}
+
+impl Caller {
+    /// What happened, and to whom.
+    pub(super) fn of(event: &Event) -> (Self, &Event) {
+        let (mut caller, mut told) = (Self::Agent, event);
+        while let Event::Subagent { task, session_id, event, .. } = told {
+            let mut place = match caller {
+                Self::Agent => Vec::new(),
+                Self::Subagent { place, .. } => place,
+            };
+            place.push(task + 1);
+            caller = Self::Subagent { session: session_id.clone(), place };
+            told = event;
+        }
+        (caller, told)
+    }
+}
+
+/// What a line begins with.
+impl fmt::Display for Caller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Agent => Ok(()),
+            Self::Subagent { place, .. } => {
+                let place: Vec<String> = place.iter().map(ToString::to_string).collect();
+                write!(f, "  sub-agent {} ", place.join("."))
+            }
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -24,26 +64,28 @@ struct Started {
 }
 
 impl Work {
-    pub(super) fn begins(&mut self, call: &CallId, name: &str, about: &str) {
+    pub(super) fn begins(&mut self, caller: Caller, call: &CallId, name: &str, about: &str) {
         let started = Started { name: name.to_owned(), about: about.to_owned(), since: Instant::now() };
-        self.running.insert(call.clone(), started);
+        self.running.insert((caller, call.clone()), started);
     }
 
     /// A call ended that nobody is told about here.
-    pub(super) fn forget(&mut self, call: &CallId) {
-        self.running.remove(call);
+    pub(super) fn forget(&mut self, caller: Caller, call: &CallId) {
+        self.running.remove(&(caller, call.clone()));
     }
 
     /// The line for a call that ended, in one line of `width` cells as far as that goes.
     pub(super) fn ends(
         &mut self,
+        caller: Caller,
         call: &CallId,
         name: &str,
         status: ToolStatus,
         took: Duration,
         width: usize,
     ) -> String {
-        let about = self.running.remove(call).map(|started| started.about).unwrap_or_default();
+        let whose = caller.to_string();
+        let about = self.running.remove(&(caller, call.clone())).map(|started| started.about).unwrap_or_default();
         let mark = match status {
             ToolStatus::Done => "✓",
             ToolStatus::Failed | ToolStatus::TimedOut => "✗",
@@ -60,10 +102,10 @@ impl Work {
             true => String::new(),
             false => format!("  {:.1} s", took.as_secs_f64()),
         };
-        let others = [mark, " ", name, "  ", word, &time].iter().map(|part| part.chars().count()).sum();
+        let others = [whose.as_str(), mark, " ", name, "  ", word, &time].iter().map(|part| part.chars().count()).sum();
         let room = width.saturating_sub(others).saturating_sub(1).clamp(NARROWEST_ABOUT, WIDEST_ABOUT);
         let about = if about.is_empty() { String::new() } else { format!("  {}", clip(&about, room)) };
-        format!("{mark} {name}{about}{word}{time}")
+        format!("{whose}{mark} {name}{about}{word}{time}")
     }
 
     /// What is running, and since when the longest of it is.
@@ -85,8 +127,8 @@ mod tests {
 
     fn ended(about: &str, status: ToolStatus, milliseconds: u64, width: usize) -> String {
         let (mut work, call) = (Work::default(), CallId::new("c"));
-        work.begins(&call, "terminal", about);
-        work.ends(&call, "terminal", status, Duration::from_millis(milliseconds), width)
+        work.begins(Caller::Agent, &call, "terminal", about);
+        work.ends(Caller::Agent, &call, "terminal", status, Duration::from_millis(milliseconds), width)
     }
 
     #[test]
@@ -114,11 +156,34 @@ mod tests {
         let mut work = Work::default();
         assert_eq!(work.now().map(|(what, _)| what), None);
         for (id, about) in [("a", "make"), ("b", "ls"), ("c", "pwd")] {
-            work.begins(&CallId::new(id), "terminal", about);
+            work.begins(Caller::Agent, &CallId::new(id), "terminal", about);
         }
         assert_eq!(work.now().map(|(what, _)| what).as_deref(), Some("terminal make and 2 more"));
-        work.forget(&CallId::new("b"));
-        work.forget(&CallId::new("c"));
+        work.forget(Caller::Agent, &CallId::new("b"));
+        work.forget(Caller::Agent, &CallId::new("c"));
         assert_eq!(work.now().map(|(what, _)| what).as_deref(), Some("terminal make"));
+    }
+
+    fn of_child(task: usize, session: &str, event: Event) -> Event {
+        let (call_id, session_id) = (CallId::new("sent"), SessionId::new(session));
+        Event::Subagent { call_id, task, session_id, event: Box::new(event) }
+    }
+
+    #[test]
+    fn the_calls_of_sub_agents_are_told_apart_and_named() {
+        let step = || Event::Step { iteration: 1, of: 2 };
+        assert_eq!(Caller::of(&step()), (Caller::Agent, &step()));
+        let (first, grandchild) = (of_child(0, "a", step()), of_child(1, "b", of_child(0, "c", step())));
+        let ((first, _), (grandchild, told)) = (Caller::of(&first), Caller::of(&grandchild));
+        assert_eq!((told, grandchild.to_string().as_str()), (&step(), "  sub-agent 2.1 "));
+
+        let (mut work, call) = (Work::default(), CallId::new("c"));
+        for (caller, about) in [(Caller::Agent, "mine"), (first.clone(), "its"), (grandchild.clone(), "theirs")] {
+            work.begins(caller, &call, "terminal", about);
+        }
+        let mut ends = |caller| work.ends(caller, &call, "terminal", ToolStatus::Done, Duration::ZERO, 80);
+        assert_eq!(ends(first), "  sub-agent 1 ✓ terminal  its");
+        assert_eq!(ends(grandchild), "  sub-agent 2.1 ✓ terminal  theirs");
+        assert_eq!(ends(Caller::Agent), "✓ terminal  mine");
     }
 }
