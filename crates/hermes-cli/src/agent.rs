@@ -12,7 +12,9 @@ use hermes_core::ports::{Listener, Switchboard};
 use hermes_core::prompt::Prompt;
 use hermes_core::store::{SessionStore, Sessions as _, StoreError};
 use hermes_core::turn::budget::{Caps, ITERATIONS, Limits};
-use hermes_model::resolve::Runtime;
+use hermes_model::resolve::{Ask, Runtime};
+use hermes_model::secret::Secret;
+use hermes_model::wire::ApiMode;
 use hermes_store::SqliteStore;
 use hermes_tools::desk::Reach;
 use hermes_tools::toolset::{self, Catalogue, Circumstances, Selection};
@@ -107,7 +109,7 @@ impl Parts<'_> {
         let iterations = self.how.max_turns.or(whole("agent.max_turns")?).unwrap_or(ITERATIONS);
         Ok(Kit {
             switchboard: self.switchboard.clone(),
-            for_children: None,
+            for_children: for_children(self.app)?,
             shop: self.hands.shop.clone(),
             registry: self.hands.registry.clone(),
             store: self.store.as_ref().ok().map(|store| Arc::new((*store).clone()) as Arc<dyn SessionStore>),
@@ -176,6 +178,24 @@ fn today(app: &App) -> (Date, Option<String>) {
         }
     };
     (app.now().to_zoned(zone).date(), doubt)
+}
+
+/// Whom sub-agents ask, where `delegation.*` names somebody else than their parent asks.
+fn for_children(app: &App) -> Result<Option<Arc<dyn Switchboard>>, Trouble> {
+    let set = |name: &str| -> Result<Option<String>, Trouble> {
+        let value = app.settings.str_at(&format!("delegation.{name}"))?;
+        Ok(value.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()))
+    };
+    let ask = Ask {
+        provider: set("provider")?,
+        model: set("model")?,
+        base_url: set("base_url")?,
+        api_key: set("api_key")?.and_then(|key| Secret::usable(&key)),
+        api_mode: set("api_mode")?.and_then(|mode| ApiMode::parse(&mode)),
+        ..Ask::default()
+    };
+    let is_somebody = ask.provider.is_some() || ask.model.is_some() || ask.base_url.is_some();
+    Ok(is_somebody.then(|| Arc::new(app.board(ask)) as Arc<dyn Switchboard>))
 }
 
 /// `budget.*`

@@ -1,13 +1,9 @@
 //! What an answer may hold, and what it never shows.
 
 use crate::stage::Stage;
-use hermes_core::clock::RealClock;
 use hermes_core::store::Sessions;
-use hermes_tools::builtin;
-use hermes_tools::settings::{Settings, Surroundings};
 use hermes_types::Message;
 use serde_json::json;
-use std::sync::Arc;
 
 const KEY: &str = "sk-ant-api03-AbCdEfGhIjKlMnOpQrStUvWxYz0123456789AbCdEfGhIjKl";
 
