@@ -332,7 +332,7 @@ impl Recorder for Book {
     fn exchanged(&self, exchange: Exchange) {
         if self.store().is_some() {
             let upto = *self.newest.lock().unwrap_or_else(PoisonError::into_inner);
-            let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let turn = *self.turn.lock().unwrap_or_else(PoisonError::into_inner);
             let exchange = Exchange { scene: Scene { upto, turn, ..exchange.scene }, ..exchange };
             self.exchanges.lock().unwrap_or_else(PoisonError::into_inner).push(exchange);
         }

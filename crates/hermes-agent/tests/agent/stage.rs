@@ -150,7 +150,7 @@ impl Stage {
         let outcome = agent.run_conversation(asked, stop).await;
         self.board.settled().await;
         assert_eq!(self.on_disk(agent.session()).await, in_memory(agent), "what is kept is what was sent");
-        self.replays().await;
+        Box::pin(self.replays()).await;
         outcome
     }
 

@@ -13,6 +13,7 @@ mod limits;
 #[path = "../tools/person.rs"]
 mod person;
 mod record;
+mod replay;
 mod resume;
 mod screen;
 #[path = "../stage/mod.rs"]

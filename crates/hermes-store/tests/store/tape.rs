@@ -5,8 +5,8 @@ use crate::stage::{Kind, Stage, open};
 use hermes_core::store::{Sessions, StoreError, Tape, Transcript};
 use hermes_store::recover;
 use hermes_types::{
-    Answered, Assistant, Break, BreakCause, Exchange, Fault, FaultKind, Message, Moment, NewSession, Object, Reply,
-    Sent, SessionId,
+    Answered, Assistant, Break, BreakCause, CameBy, Exchange, Fault, FaultKind, Message, Moment, NewSession, Object,
+    Reply, Scene, Sent, SessionId,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -94,7 +94,7 @@ async fn everything_about_an_attempt_comes_back() {
             Exchange { answer: Answered::Fault(fault), why: Some(BreakCause::Concession), ..first.clone() },
             Exchange { provider: "nous".into(), model: "b".into(), task: "vision".into(), ..first.clone() },
             exchange(&id, vec![0, 255, 7]),
-            exchange(&id, ""),
+            Exchange { scene: Scene { place: 2, came_by: CameBy::Fallback, ..Scene::default() }, ..exchange(&id, "") },
         ];
         record(&stage, &attempts).await;
         stage.reopen().await;
@@ -102,6 +102,24 @@ async fn everything_about_an_attempt_comes_back() {
         let nowhere = exchange(&sid("nowhere"), "{}");
         let refused = stage.store.record_exchange(nowhere).await;
         assert_eq!(refused, Err(StoreError::NoSession("nowhere".into())), "{:?}", stage.kind);
+    }
+}
+
+/// A file from before it was written down where the loop stood.
+#[tokio::test]
+async fn an_older_tape_is_read_and_goes_on() {
+    for mut stage in Stage::every().await {
+        let id = stage.session("older").await;
+        record(&stage, &[exchange(&id, "first")]).await;
+        let older = "ALTER TABLE hermes_exchanges DROP COLUMN scene;
+            UPDATE hermes_meta SET value = 2 WHERE key = 'private_version'";
+        stage.look().execute_batch(older).expect("as it was");
+        assert_eq!(stage.store.exchanges(&id, ALL, 0).await, Ok(vec![exchange(&id, "first")]), "{:?}", stage.kind);
+        stage.reopen().await;
+        let scene = Scene { place: 1, ..Scene::default() };
+        let second = Exchange { scene, ..exchange(&id, "first and second") };
+        record(&stage, std::slice::from_ref(&second)).await;
+        assert_eq!(stage.store.exchanges(&id, ALL, 0).await, Ok(vec![exchange(&id, "first"), second]));
     }
 }
 

@@ -24,7 +24,7 @@ pub struct Exchange {
 }
 
 /// Where the loop stood when it asked: what a replay has to know and cannot tell from the conversation itself.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Scene {
     /// The place of the model in the chain; 0 is the person's choice.
@@ -50,7 +50,7 @@ pub enum CameBy {
 }
 
 /// What a turn began with.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct TurnScene {
     pub run: Run,
     /// Its number in that run, from 1 on.

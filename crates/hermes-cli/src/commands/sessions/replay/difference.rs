@@ -101,6 +101,37 @@ mod tests {
     }
 
     #[test]
+    fn prompt_and_tools_are_shown_where_they_changed() {
+        let body = |prompt: &str, tool: &str| json!({"model": "m", "tools": [{"name": "look", "description": tool}], "system": prompt, "messages": []});
+        let then = body("Be kind.", "Looks.");
+        let table = [
+            (
+                body("Be brief.", "Looks."),
+                r#"
+      }
+    ],
+-   "system": "Be kind.",
++   "system": "Be brief.",
+    "messages": []
+  }"#,
+            ),
+            (
+                body("Be kind.", "Looks twice."),
+                r#"
+      {
+        "name": "look",
+-       "description": "Looks."
++       "description": "Looks twice."
+      }
+    ],"#,
+            ),
+        ];
+        for (now, expected) in table {
+            assert_eq!(format!("\n{}", told(&then, &now)), expected);
+        }
+    }
+
+    #[test]
     fn of_a_long_line_the_place_of_the_change_is_shown() {
         let body = |word: &str| json!({"system": format!("{}{word}{}", "a ".repeat(4_000), "b ".repeat(4_000))});
         let told = told(&body("ONE"), &body("TWO"));
