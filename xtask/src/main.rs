@@ -1,5 +1,6 @@
 //! Tools for engineers. `cargo xtask bench`: what the program costs, measured beside a baseline in the same run.
-//! `cargo xtask record`: the picture of the demo in the README, made from a real run.
+//! `cargo xtask record`: the picture of the demo in the README, made from a real run; of a program that is built already, if
+//! one is named.
 //!
 //! Numbers are printed as ratios too, because a ratio survives a change of machine. Nothing here is a test: no number
 //! fails a build.
@@ -19,6 +20,7 @@ mod record;
 mod store;
 mod turns;
 
+use std::path::Path;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -40,9 +42,10 @@ fn main() -> ExitCode {
         ["bench", "store", "large"] => store::run_large(),
         ["bench", "store", "open"] => store::run_open(),
         ["bench-writer", path, number, bytes] => store::writer_process(path, number, bytes),
-        ["record"] => record::run(),
+        ["record"] => record::run(&program::built()),
+        ["record", program] => record::run(Path::new(program)),
         _ => {
-            eprintln!("usage: cargo xtask bench [decode|program|hands|loop|store [large|open]] | record");
+            eprintln!("usage: cargo xtask bench [decode|program|hands|loop|store [large|open]] | record [PROGRAM]");
             return ExitCode::from(2);
         }
     }

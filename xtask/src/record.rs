@@ -24,8 +24,8 @@ text{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',m
 @keyframes appear{from{opacity:0}}
 @media(prefers-reduced-motion){.row{animation:none}}";
 
-pub(crate) fn run() {
-    let rows = perform(&crate::program::built());
+pub(crate) fn run(hermes: &Path) {
+    let rows = perform(hermes);
     std::fs::write(FILE, draw(&rows)).expect("the picture can be written");
     println!("{FILE}: {} lines", rows.len());
 }

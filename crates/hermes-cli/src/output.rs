@@ -479,3 +479,26 @@ fn err(text: &str) {
     let written = std::io::stderr().lock().write_all(text.as_bytes());
     drop(written);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_happens_to_a_sub_agent_is_told_as_its_own() {
+        let (format, aside) = (OutputFormat::Text, Aside::Everything);
+        let show = Show { format, aside, command: "hermes", usage_file: None };
+        let screen = Screen::new(show, SessionId::new("s"), Stop::new());
+        let told = |event: Event| {
+            let caller = Caller::Subagent { session: SessionId::new("c"), place: vec![1] };
+            screen.line_of_work(&mut screen.lock(), caller, &event)
+        };
+        let notice = |notice| told(Event::Notice { notice });
+        assert_eq!(notice(Notice::Refreshed).as_deref(), Some("  sub-agent 1 … login renewed"));
+        assert_eq!(notice(Notice::StartedOver), None, "of its words nothing was shown");
+        let (kind, message, exit_reason) = (FaultKind::Timeout, "out of time".to_owned(), "timeout".to_owned());
+        let failed = told(Event::Failed { kind, message, exit_reason });
+        assert_eq!(failed.as_deref(), Some("  sub-agent 1 ✗ out of time"));
+        assert_eq!(told(Event::Step { iteration: 1, of: 2 }), None);
+    }
+}
