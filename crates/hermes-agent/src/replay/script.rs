@@ -66,8 +66,7 @@ pub(super) fn obstacle(recorded: &Recorded, rows: &[StoredMessage]) -> Option<Re
 
 /// How the turn of these exchanges began; `None` when there are none.
 pub(super) fn scene(exchanges: &[Recorded], rows: &[StoredMessage]) -> Result<Option<Scene>, Reason> {
-    let Some((first, turn)) = exchanges.first().and_then(|first| Some((first, first.exchange.scene.turn?)))
-    else {
+    let Some((first, turn)) = exchanges.first().and_then(|first| Some((first, first.exchange.scene.turn?))) else {
         return Ok(None);
     };
     let before = |row: &&StoredMessage| Some(row.id) <= turn.after;
