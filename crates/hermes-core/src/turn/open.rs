@@ -108,9 +108,6 @@ impl Turn<'_> {
             Ok(Some(whole)) => self.talk.reload(whole),
             Ok(None) => {}
             Err(taken @ StoreError::Taken { .. }) => return Err(End::Taken(taken.to_string())),
-            // A store that does not take a new conversation costs the record and not the answer; one that has its
-            // beginning must not go on somewhere else.
-            Err(error) if self.talk.history().is_empty() => self.ports.book.give_up(error.to_string()),
             Err(error) => return Err(lost(error)),
         }
         self.begins_at = self.talk.history().len();

@@ -94,7 +94,7 @@ impl Hands {
                 },
             };
             // Nobody saw it begin; that it will not is news all the same.
-            desk.shop.listener.hear(Event::ToolFinished {
+            desk.listener.hear(Event::ToolFinished {
                 call_id: settled.call.clone(),
                 name: settled.name.clone(),
                 status: settled.status,

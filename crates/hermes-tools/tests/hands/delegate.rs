@@ -67,5 +67,5 @@ async fn at_the_desk_of_a_sub_agent_nobody_is_asked_and_its_own_listener_hears_i
     assert!(stage.person.asked.lock().expect("questions").is_empty());
     assert!(stage.person.clarified.lock().expect("questions").is_empty());
     assert!(stage.events.lock().expect("events").is_empty(), "the parent's listener hears of it through the crew");
-    assert_eq!(heard.lock().expect("events").len(), 2, "one call ran");
+    assert_eq!(heard.lock().expect("events").len(), 3, "one call was refused, one began and ended");
 }
