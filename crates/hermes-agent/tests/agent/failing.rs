@@ -174,7 +174,9 @@ async fn played(stage: &Stage, at: usize, breaks: Breaks) -> (Outcome, Vec<Strin
     inbox.steer("Quickly.");
     let outcome = agent.run_conversation("Go.", &stop).await;
     let log = log.lock().unwrap().clone();
-    if log.iter().any(|line| line == "create") {
+    // A session whose first question could not be kept is taken away again, and the person told.
+    let happened = |what: &str| log.iter().any(|line| line == what);
+    if happened("create") && !happened("delete_if_empty") {
         taken_up_again(stage, &id, at, breaks).await;
     }
     (outcome, log, change.ran())
@@ -225,7 +227,7 @@ async fn whichever_write_fails_nothing_runs_unrecorded_and_the_outcome_says_so()
 
 /// Before a call that changes something runs, the reply that asked for it and its beginning are on disk.
 fn on_record(log: &[String], case: &str) {
-    if log.first().is_some_and(|line| line == "refused create") {
+    if log.iter().any(|line| line == "refused create" || line.ends_with("delete_if_empty")) {
         // There is no record at all, which the person was told before anything began.
         return;
     }

@@ -9,7 +9,8 @@ use crate::repair::open_calls;
 use crate::stop::Stop;
 use crate::store::StoreError;
 use hermes_types::{
-    CallId, Content, Disposition, Finished, Message, NewMessage, Plain, Run, ToolCall, ToolStatus, TurnScene, TurnStart,
+    CallId, Content, Disposition, Finished, Message, NewMessage, Notice, Plain, Run, ToolCall, ToolStatus, TurnScene,
+    TurnStart,
 };
 use std::sync::Arc;
 
@@ -130,7 +131,12 @@ impl Turn<'_> {
         let differs = sent != kept;
         let said = Message::User(Plain::new(kept));
         let new = NewMessage { sent: differs.then(|| sent.clone()), ..said.into() };
+        let was_usable = self.ports.book.unusable().is_none();
         self.ports.book.asked(new).await;
+        if let (true, Some(reason)) = (was_usable, self.ports.book.unusable()) {
+            // Before anything begins, because nothing of it will be on record.
+            self.notice(Notice::Warning { text: format!("this conversation is not kept: {reason}") });
+        }
         self.talk.push(Message::User(Plain::new(sent)));
         Ok(())
     }
