@@ -11,6 +11,7 @@ mod report;
 mod words;
 
 use crate::agent::Kit;
+pub use child::session_id;
 use child::{Child, Task};
 use futures_util::future::{BoxFuture, join_all};
 use hermes_core::turn::budget::Purse;

@@ -10,3 +10,4 @@ mod hands;
 pub mod replay;
 
 pub use agent::{Agent, Beginning, Kit, Settings};
+pub use crew::session_id;

@@ -216,7 +216,7 @@ impl Book {
         let exchanges = std::mem::take(&mut *self.exchanges.lock().unwrap_or_else(PoisonError::into_inner));
         let Some(store) = self.store() else { return };
         let keeping = exchanges.into_iter().map(|exchange| store.record_exchange(exchange));
-        // The store says by itself what is wrong with it where something is lost.
+        // What keeps a recording from the disk keeps the reply beside it from there too, and that is told.
         let _ = futures_util::future::join_all(keeping).await;
     }
 

@@ -176,8 +176,8 @@ fn kit(crew: &AgentCrew, ear: &Arc<Ear>, number: usize) -> Kit {
     Kit { switchboard, listener: ear.clone(), hooks: Vec::new(), settings, ..(*crew.kit).clone() }
 }
 
-/// `YYYYMMDD_HHMMSS_<6 hex>`
-fn session_id(now: SystemTime) -> SessionId {
+/// A name for a conversation that begins now: `YYYYMMDD_HHMMSS_<6 hex>`.
+pub fn session_id(now: SystemTime) -> SessionId {
     let [a, b, c]: [u8; 3] = rand::random();
     let now = Timestamp::try_from(now).unwrap_or_default().to_zoned(TimeZone::system());
     SessionId::new(format!("{}_{a:02x}{b:02x}{c:02x}", now.strftime("%Y%m%d_%H%M%S")))

@@ -26,7 +26,6 @@ use hermes_model::resolve::{Ask, ResolveError, Runtime};
 use hermes_store::SqliteStore;
 use hermes_tools::gate::Yolo;
 use hermes_types::{EVENT_VERSION, EndReason, Event, Fault, FaultKind, OutcomeKind, SessionId};
-use jiff::Zoned;
 use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -355,8 +354,7 @@ fn alike(wanted: &str, names: Vec<String>) -> Vec<String> {
 }
 
 pub(super) fn new_session_id() -> SessionId {
-    let random: [u8; 3] = rand::random();
-    SessionId::new(format!("{}_{}", Zoned::now().strftime("%Y%m%d_%H%M%S"), hex::encode(random)))
+    hermes_agent::session_id(std::time::SystemTime::now())
 }
 
 #[cfg(test)]
