@@ -6,6 +6,7 @@
 pub mod ask;
 pub mod book;
 pub mod clock;
+pub mod context;
 pub mod conversation;
 pub mod feed;
 pub mod plan;

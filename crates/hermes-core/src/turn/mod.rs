@@ -23,6 +23,7 @@ pub use open::{Asked, Question};
 pub use outcome::{End, Interrupted, Outcome};
 pub use ports::{Hands, Ports, Ran, TurnHook};
 pub use words::is_synthetic;
+pub(crate) use words::synthetic;
 
 use crate::conversation::Conversation;
 use crate::stop::Stop;

@@ -78,7 +78,7 @@ pub fn is_synthetic(message: &Message) -> bool {
     matches!(message, Message::User(said) if said.extra.contains_key(SYNTHETIC))
 }
 
-fn synthetic(kind: &str, text: &str) -> Message {
+pub(crate) fn synthetic(kind: &str, text: &str) -> Message {
     let mut extra = Object::new();
     extra.insert(SYNTHETIC.into(), Value::String(kind.into()));
     Message::User(Plain { content: text.into(), extra })
