@@ -6,7 +6,7 @@
 
 use crate::ask::Line;
 use crate::repair::{mended, mended_tail, open_calls};
-use hermes_types::{Content, Message, Plain, Reasoning, Request, SessionId, ToolChoice, ToolDefinition};
+use hermes_types::{BreakCause, Content, Message, Plain, Reasoning, Request, SessionId, ToolChoice, ToolDefinition};
 use std::sync::Arc;
 
 pub struct Conversation {
@@ -67,14 +67,17 @@ impl Conversation {
 
     /// The whole conversation anew, because others had a part in it.
     pub(crate) fn reload(&mut self, history: impl IntoIterator<Item = Message>) {
-        self.history = mended(history).into_iter().map(Arc::new).collect();
+        let whole = mended(history).into_iter().map(Arc::new).collect();
+        let before = std::mem::replace(&mut self.history, whole);
+        if !before.get(..self.sent).is_some_and(|seen| self.history.starts_with(seen)) {
+            self.line.expect_break(BreakCause::UserEdit);
+        }
         self.sent = self.history.len();
     }
 
-    /// Lets go of what was said and offered; whoever goes on brings it back.
+    /// Lets go of what was said; whoever goes on brings it back.
     pub fn rest(&mut self) {
         self.history = Vec::new();
-        self.tools = Arc::default();
         self.sent = 0;
     }
 
@@ -90,6 +93,9 @@ impl Conversation {
 
     /// What the model may call from now on. Set between turns, never within one.
     pub fn offer(&mut self, tools: Arc<[ToolDefinition]>) {
+        if self.line.calls() > 0 && self.tools != tools {
+            self.line.expect_break(BreakCause::Tools);
+        }
         self.tools = tools;
     }
 

@@ -84,6 +84,18 @@ async fn a_provider_that_is_gone_at_the_last_word_does_not_hide_the_limit() {
     }
 }
 
+/// Before a model is asked once more for its last word, what may be spent is looked at like before any other question.
+#[tokio::test]
+async fn a_last_word_that_is_silence_is_not_asked_for_again_with_an_empty_purse() {
+    for mode in MODES {
+        let mut plan = limits(Caps { tokens: Some(240), ..Caps::default() });
+        plan.settings.iterations = 1;
+        let played = play_with(mode, plan, [look(1), Move::say("\n")]).await;
+        assert_eq!(played.text(), "The limit of steps was reached before there was an answer.", "{mode:?}");
+        assert_eq!((played.exit().as_str(), played.outcome.api_calls), ("max_iterations_reached(1/1)", 2));
+    }
+}
+
 /// The end of the iterations comes right behind a message of the loop: two in a row would be refused.
 #[tokio::test]
 async fn the_last_word_follows_whatever_was_said_last() {
