@@ -300,7 +300,7 @@ async fn spent_in(store: &dyn SessionStore, session: &SessionId) -> Result<Spent
     for id in std::iter::once(session).chain(sent_out.map(|one| &one.id)) {
         for row in store.usage(Some(id)).await? {
             spent.calls += row.calls;
-            spent.tokens += row.usage.total();
+            spent.tokens = spent.tokens.saturating_add(row.usage.total());
             spent.cost = spent.cost + row.actual_cost_usd.or(row.estimated_cost_usd).unwrap_or_default();
         }
     }

@@ -149,3 +149,22 @@ async fn strange_text_survives_every_way() {
         server.finish();
     }
 }
+
+/// As many calls as a decoder lets through: each has its result, in order, and the turn goes on.
+#[tokio::test]
+async fn thousands_of_calls_in_one_reply_all_have_their_results() {
+    const MANY: u64 = 3_000;
+    let stage = Stage::build(crate::stage::Plan::default()).await;
+    let look = crate::puppet::Puppet::looking("look").on(&stage);
+    let kinds = vec![crate::script::Kind::Look; MANY as usize];
+    let acts = [crate::script::Act::Calls { text: "All of them.", kinds, dropped: false }];
+    let model = crate::script::Scripted::new(&acts, false, false);
+    let kit = hermes_agent::Kit { switchboard: model.clone(), ..stage.kit.clone() };
+    let mut agent = hermes_agent::Agent::begin(Arc::new(kit), stage.beginning("20260102_030405_5ce4e0"));
+    model.begin(&Default::default(), &agent.inbox());
+    let outcome = agent.run_conversation("Go.", &Default::default()).await;
+    assert_eq!((outcome.text.as_deref(), outcome.tool_calls), (Some("The end."), MANY));
+    assert_eq!(look.ran().len() as u64, MANY);
+    assert_eq!(in_memory(&agent).len() as u64, MANY + 3);
+    assert_eq!(in_memory(&agent), stage.on_disk(agent.session()).await);
+}

@@ -158,6 +158,20 @@ async fn money_of_a_turn_is_what_the_provider_says_it_cost() {
     assert_eq!(played.outcome.usage.unwrap().cost, Usd::from_f64(0.05));
 }
 
+/// Numbers without sense are the provider's; the turn, its record and its limits stand.
+#[tokio::test]
+async fn a_provider_that_counts_without_sense_is_survived() {
+    for mode in MODES {
+        let all = Usage { input: u64::MAX, output: u64::MAX, ..Usage::default() };
+        let played =
+            play_with(mode, Plan::default(), [look(1).usage(all), look(2).usage(all), Move::say("Done.")]).await;
+        assert_eq!((played.text(), played.outcome.not_kept.as_deref()), ("Done.", None), "{mode:?}");
+        let plan = limits(Caps { tokens: Some(1_000_000), ..Caps::default() });
+        let played = play_with(mode, plan, [look(1).usage(all)]).await;
+        assert_eq!(played.exit(), "budget_exhausted(budget.turn_tokens)", "{mode:?}");
+    }
+}
+
 #[tokio::test]
 async fn a_price_nobody_knows_is_told_once() {
     for mode in MODES {
