@@ -148,6 +148,38 @@ async fn time_of_a_turn_runs_while_tools_work() {
     }
 }
 
+/// Nobody waits for a provider longer than the turn may take; what fits is waited for.
+#[tokio::test]
+async fn time_of_a_turn_is_not_spent_on_waiting_beyond_its_end() {
+    for mode in MODES {
+        let busy = |seconds: &str| Move::status(429).header("retry-after", seconds);
+        let half_a_minute = || limits(Caps { time: Some(Duration::from_secs(30)), ..Caps::default() });
+        let played = play_with(mode, half_a_minute(), [busy("29"), busy("5")]).await;
+        assert_eq!((played.exit().as_str(), played.outcome.api_calls), ("api_error(rate_limit)", 2), "{mode:?}");
+        let told = played.outcome.end.explanation().unwrap();
+        assert!(told.contains("the time of the turn does not allow another try"), "{told}");
+        let played = play_with(mode, half_a_minute(), [busy("20"), Move::say("Done.")]).await;
+        assert_eq!(played.text(), "Done.", "{mode:?}");
+    }
+}
+
+/// One protocol counts the prompt before it answers: an answer that broke off was not free.
+#[tokio::test]
+async fn an_answer_that_broke_off_is_paid_for() {
+    let broken = Move::say("Half of the answer, and then nothing more.").chunk(4).cut_after(6);
+    let server = ModelServer::start([broken, Move::say("All of it.")]).await;
+    let stage = Stage::at(&server, ApiMode::AnthropicMessages).await;
+    server.attach_clock(&stage.clock);
+    let agent = &mut stage.agent();
+    let outcome = stage.turn(agent, "Go.").await;
+    assert_eq!((outcome.text.as_deref(), outcome.api_calls), (Some("All of it."), 2));
+    assert_eq!(outcome.usage.map(|usage| usage.input), Some(200));
+    assert_eq!(outcome.usage_of_all, outcome.usage);
+    let books = hermes_core::store::Ledger::usage(&stage.store, Some(agent.session())).await.unwrap();
+    assert_eq!(books.iter().map(|row| row.usage.input).collect::<Vec<_>>(), [200]);
+    server.finish();
+}
+
 #[tokio::test]
 async fn money_of_a_turn_is_what_the_provider_says_it_cost() {
     let cost = |dollars: f64| Usage { input: 10, output: 5, cost: Usd::from_f64(dollars), ..Usage::default() };

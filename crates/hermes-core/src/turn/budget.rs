@@ -167,6 +167,17 @@ impl Purse {
         self.now.lock().unwrap_or_else(PoisonError::into_inner).usage
     }
 
+    /// When, on the clock, there is no time left, where time is limited.
+    pub fn deadline(&self) -> Option<Duration> {
+        match &self.giver {
+            Some(giver) => giver.deadline(),
+            None => {
+                let most = self.limits.spans().into_iter().filter_map(|(_, caps)| caps.time).min();
+                most.map(|most| self.began.saturating_add(most))
+            }
+        }
+    }
+
     /// The first limit that is reached, if any. Asked before each call of a model.
     pub fn exhausted(&self, clock: Duration) -> Option<Exhausted> {
         if let Some(giver) = &self.giver {

@@ -61,6 +61,7 @@ impl Turn<'_> {
         self.talk.offer(self.ports.hands.offered());
         self.ports.hands.begin_turn();
         self.talk.line.begin_turn(self.clock());
+        self.talk.line.try_until(self.ports.purse.deadline());
         self.enter().await?;
         self.ports.book.turn_begins(self.scene(&asked));
         match asked {

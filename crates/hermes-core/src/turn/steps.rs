@@ -74,12 +74,23 @@ impl Turn<'_> {
         manner.seed = manner.seed.wrapping_add(self.talk.line.calls());
         let asked = ask(request, &mut self.talk.line, manner, &ports, stop).await;
         self.took = self.clock().saturating_sub(began);
+        self.pay_in_vain().await?;
         let reply = asked.map_err(|fault| match fault.kind {
             FaultKind::Interrupted => End::Interrupted(Interrupted::WhileAsking),
             _ => End::Unanswered(fault),
         })?;
         self.count(&reply);
         Ok(reply)
+    }
+
+    /// Answers that broke off were counted by the provider, so they are counted here.
+    async fn pay_in_vain(&mut self) -> Result<(), End> {
+        for (card, usage) in self.talk.line.take_in_vain() {
+            let reply = Reply { usage: Some(usage), ..Reply::default() };
+            self.count(&reply);
+            self.ports.book.paid(&reply, Some(&card), self.took).await.map_err(lost)?;
+        }
+        Ok(())
     }
 
     /// More room for the output after it was too small.
