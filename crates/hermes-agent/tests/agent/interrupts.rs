@@ -266,6 +266,25 @@ async fn between_two_parts_of_an_answer() {
     }
 }
 
+/// All iterations are used, and the person does not wait for what there is to say about it.
+#[tokio::test]
+async fn during_the_last_word() {
+    for mode in MODES {
+        let look = Move::say("").call("look", json!({}));
+        let server = ModelServer::start([look, Move::say("So far.").chunk(1).stall_after(3)]).await;
+        let mut plan = Plan { models: only(&server, mode), real_time: true, ..Plan::default() };
+        plan.settings.iterations = 1;
+        let stage = Stage::build(plan).await;
+        Puppet::looking("look").on(&stage);
+        let mut agent = stage.agent();
+        let (outcome, took) = stopped_when(&stage, &mut agent, || server.model_requests().len() == 2).await;
+        assert_eq!(outcome.end, End::Interrupted(Interrupted::WhileAsking), "{mode:?}");
+        assert!(took < SOON, "{mode:?}: {took:?}");
+        taken_up_again(&stage, &server, "One look, nothing found.").await;
+        server.finish();
+    }
+}
+
 /// Somebody who recalls things for the question, and never comes back.
 struct Lost;
 
