@@ -37,6 +37,8 @@ pub struct Book {
     /// What went over the wire and is not on disk yet.
     exchanges: Mutex<Vec<Exchange>>,
     memory: Mutex<Memory>,
+    /// Why something of the turn in work could not be written.
+    lost: Mutex<Option<String>>,
     /// Another program was in the middle of a turn when the last one was to begin here.
     refused: AtomicBool,
 }
@@ -79,6 +81,7 @@ impl Book {
             newest: Mutex::default(),
             exchanges: Mutex::default(),
             memory: Mutex::new(Memory::InStep),
+            lost: Mutex::default(),
             refused: AtomicBool::new(false),
         }
     }
@@ -116,6 +119,7 @@ impl Book {
     /// Takes the session for a turn. Where the disk has another conversation than memory, because other programs went on
     /// with it or the last turn here was dropped or could not be written, the whole of it comes back.
     pub(crate) async fn enter(&self) -> Result<Option<Vec<Message>>, StoreError> {
+        *self.lost.lock().unwrap_or_else(PoisonError::into_inner) = None;
         let Some(store) = self.store() else { return Ok(None) };
         let taken = store.take(&self.session).await;
         let refused = matches!(taken, Err(StoreError::Taken { .. }));
@@ -206,10 +210,18 @@ impl Book {
 
     /// Remembers that the disk lacks what memory holds.
     fn unless_lost<T>(&self, written: Result<T, StoreError>) -> Result<T, StoreError> {
-        if written.is_err() {
+        if let Err(error) = &written {
             *self.memory() = Memory::Astray;
+            let mut lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
+            lost.get_or_insert_with(|| error.to_string());
         }
         written
+    }
+
+    /// Why something of this turn is not on disk, where it should be.
+    pub(crate) fn lost(&self) -> Option<String> {
+        let lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
+        lost.clone().filter(|_| self.unusable().is_none())
     }
 
     /// What the person, or the loop in their name, said.
@@ -326,10 +338,11 @@ impl Book {
         if let Some(row) = self.append(&**store, vec![message]).await? {
             self.open().rows.insert(finished.call.clone(), row);
         }
-        match begun {
-            true => store.end_effect(&self.session, &finished.call, state(finished), self.now()).await,
-            false => Ok(()),
+        if !begun {
+            return Ok(());
         }
+        let ended = store.end_effect(&self.session, &finished.call, state(finished), self.now()).await;
+        self.unless_lost(ended)
     }
 
     /// Whether the result of this call was kept in this run, so that it can still be added to.

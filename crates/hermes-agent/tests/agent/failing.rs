@@ -7,7 +7,7 @@ use crate::stage::{Plan, Stage, in_memory, told};
 use hermes_agent::{Agent, Kit};
 use hermes_core::stop::Stop;
 use hermes_core::store::{Kept, Ledger, Search, Sessions, StoreError, Tape, Transcript};
-use hermes_core::turn::{Asked, Outcome};
+use hermes_core::turn::{Asked, End, Outcome};
 use hermes_store::SqliteStore;
 use hermes_types::{
     Break, CallId, CallRecord, CompressionRecord, EffectRecord, EffectState, EndReason, Exchange, Export, Found,
@@ -251,6 +251,7 @@ async fn whichever_write_fails_nothing_runs_unrecorded_and_the_outcome_says_so()
             let unannounced = log.iter().filter(|line| line.starts_with("refused")).all(|line| line == "refused take");
             let said = unannounced || outcome.not_kept.is_some() || outcome.kind() == OutcomeKind::Failed || blocked;
             assert!(said, "what was lost is said: {case}");
+            assert!(!matches!(outcome.end, End::Aborted(_)), "it was the disk, not a tool: {case}");
             at += 1;
         }
     }

@@ -193,7 +193,7 @@ impl Turn<'_> {
         results.extend(ran.results.into_iter().map(Finished::into_message));
         self.talk.settle(results);
         match ran.abort {
-            Some(reason) => Err(End::Aborted(reason)),
+            Some(reason) => Err(self.ports.book.lost().map_or(End::Aborted(reason), End::NotKept)),
             None if stop.stopped() => Err(End::Interrupted(Interrupted::WhileWorking)),
             None => Ok(()),
         }
