@@ -141,6 +141,8 @@ impl Agent {
         let Beginning { session, tools, ephemeral, prefill, reach, .. } = beginning;
         let store = kit.store.clone().ok_or(StoreError::Closed)?;
         let kept = store.session(&session.id).await?.ok_or_else(|| StoreError::NoSession(session.id.to_string()))?;
+        // Before anything is read: a turn that was dropped in this program may still have a write in the queue.
+        store.reopen(&session.id).await?;
         let rows = store.messages(&session.id).await?;
         let is_live = |row: &StoredMessage| row.state == RowState::Live && row.foreign_role.is_none();
         let newest = rows.iter().rfind(|row| row.state == RowState::Live).map(|row| row.id);
@@ -154,7 +156,6 @@ impl Agent {
             .with_history(history);
         // Tools or the model may be others than those of the program that had it; if they are, this is why.
         talk.line.expect_break(BreakCause::Resume);
-        store.reopen(&session.id).await?;
         let crew = AgentCrew::of_person(kit.clone(), tools.clone());
         let agent = Self::of(kit, talk, tools, desk, None).with_crew(crew);
         Ok(Self { book: agent.book.read_up_to(newest), ..agent })
@@ -300,7 +301,7 @@ async fn spent_in(store: &dyn SessionStore, session: &SessionId) -> Result<Spent
     for id in std::iter::once(session).chain(sent_out.map(|one| &one.id)) {
         for row in store.usage(Some(id)).await? {
             spent.calls += row.calls;
-            spent.tokens += row.usage.total();
+            spent.tokens = spent.tokens.saturating_add(row.usage.total());
             spent.cost = spent.cost + row.actual_cost_usd.or(row.estimated_cost_usd).unwrap_or_default();
         }
     }

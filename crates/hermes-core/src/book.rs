@@ -15,7 +15,7 @@ use hermes_types::{
 };
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// Conversations that this process took into memory, so that two within one tick of the clock are told apart.
@@ -36,10 +36,24 @@ pub struct Book {
     turn: Mutex<Option<TurnScene>>,
     /// What went over the wire and is not on disk yet.
     exchanges: Mutex<Vec<Exchange>>,
-    /// Nobody holds the conversation in memory: without the disk there is nothing to go on with.
-    resting: AtomicBool,
+    memory: Mutex<Memory>,
+    /// Why something of the turn in work could not be written.
+    lost: Mutex<Option<String>>,
     /// Another program was in the middle of a turn when the last one was to begin here.
     refused: AtomicBool,
+}
+
+/// How the conversation in memory stands to the one on disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Memory {
+    /// Both are the same.
+    InStep,
+    /// A turn is under way. Whoever finds this when a turn begins knows that the one before was dropped in the middle.
+    AtWork,
+    /// Something could not be written down: what is on disk counts.
+    Astray,
+    /// Nobody holds it: without the disk there is nothing to go on with.
+    Resting,
 }
 
 #[derive(Default)]
@@ -66,7 +80,8 @@ impl Book {
             turn: Mutex::default(),
             newest: Mutex::default(),
             exchanges: Mutex::default(),
-            resting: AtomicBool::new(false),
+            memory: Mutex::new(Memory::InStep),
+            lost: Mutex::default(),
             refused: AtomicBool::new(false),
         }
     }
@@ -101,25 +116,32 @@ impl Book {
         self
     }
 
-    /// Takes the session for a turn. What other programs said in it meanwhile comes back as the whole conversation.
+    /// Takes the session for a turn. Where the disk has another conversation than memory, because other programs went on
+    /// with it or the last turn here was dropped or could not be written, the whole of it comes back.
     pub(crate) async fn enter(&self) -> Result<Option<Vec<Message>>, StoreError> {
+        *self.lost.lock().unwrap_or_else(PoisonError::into_inner) = None;
         let Some(store) = self.store() else { return Ok(None) };
         let taken = store.take(&self.session).await;
         let refused = matches!(taken, Err(StoreError::Taken { .. }));
         self.refused.store(refused, Ordering::Relaxed);
+        let before = *self.memory();
         let newest = match taken {
             Ok(newest) => newest,
-            Err(error) if refused || self.resting.load(Ordering::Relaxed) => return Err(error),
+            Err(error) if refused || before == Memory::Resting => return Err(error),
             // What is in memory will do. The fault comes back to whoever writes next, and is told there.
-            Err(_) => return Ok(None),
+            Err(_) => {
+                *self.memory() = if before == Memory::InStep { Memory::AtWork } else { Memory::Astray };
+                return Ok(None);
+            }
         };
         let known = *self.newest.lock().unwrap_or_else(PoisonError::into_inner);
-        if newest <= known {
+        if before == Memory::InStep && newest == known {
+            *self.memory() = Memory::AtWork;
             return Ok(None);
         }
         let whole = store.conversation(&self.session, Span::Own).await?;
-        self.holds(newest);
-        self.resting.store(false, Ordering::Relaxed);
+        *self.newest.lock().unwrap_or_else(PoisonError::into_inner) = newest;
+        *self.memory() = Memory::AtWork;
         Ok(Some(whole))
     }
 
@@ -131,7 +153,15 @@ impl Book {
         *turn = Some(TurnScene { run: self.run, nth, after, ..scene });
     }
 
-    /// The turn is over.
+    /// The turn is over, and was not dropped: what was written is what is in memory.
+    pub(crate) fn turn_is_over(&self) {
+        let mut memory = self.memory();
+        if *memory == Memory::AtWork {
+            *memory = Memory::InStep;
+        }
+    }
+
+    /// Lets others have the session.
     pub(crate) async fn leave(&self) -> Result<(), StoreError> {
         match self.store() {
             Some(store) => store.let_go(&self.session).await,
@@ -147,7 +177,7 @@ impl Book {
         }
         *self.open() = Open::default();
         *self.newest.lock().unwrap_or_else(PoisonError::into_inner) = None;
-        self.resting.store(true, Ordering::Relaxed);
+        *self.memory() = Memory::Resting;
         true
     }
 
@@ -161,38 +191,68 @@ impl Book {
         *known = (*known).max(newest);
     }
 
-    /// Keeps a message of this conversation.
-    async fn append(&self, store: &dyn SessionStore, message: NewMessage) -> Result<Option<MessageId>, StoreError> {
-        let row = store.append(&self.session, vec![message]).await?.first().copied();
+    /// Keeps messages of this conversation, all or none; the newest of them comes back.
+    async fn append(
+        &self,
+        store: &dyn SessionStore,
+        messages: Vec<NewMessage>,
+    ) -> Result<Option<MessageId>, StoreError> {
+        let rows = store.append(&self.session, messages).await;
+        let row = self.unless_lost(rows)?.last().copied();
         self.holds(row);
         Ok(row)
+    }
+
+    async fn revise(&self, store: &dyn SessionStore, row: MessageId, new: NewMessage) -> Result<(), StoreError> {
+        let revised = store.revise(&self.session, row, new).await;
+        self.unless_lost(revised)
+    }
+
+    /// Remembers that the disk lacks what memory holds.
+    fn unless_lost<T>(&self, written: Result<T, StoreError>) -> Result<T, StoreError> {
+        if let Err(error) = &written {
+            *self.memory() = Memory::Astray;
+            let mut lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
+            lost.get_or_insert_with(|| error.to_string());
+        }
+        written
+    }
+
+    /// Why something of this turn is not on disk, where it should be.
+    pub(crate) fn lost(&self) -> Option<String> {
+        let lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
+        lost.clone().filter(|_| self.unusable().is_none())
     }
 
     /// What the person, or the loop in their name, said.
     pub(crate) async fn said(&self, message: NewMessage) -> Result<(), StoreError> {
         let Some(store) = self.store() else { return Ok(()) };
-        self.append(&**store, message).await.map(|_| ())
+        self.append(&**store, vec![message]).await.map(|_| ())
     }
 
-    /// The question of a turn. Nothing was acted on yet, so a store that does not take it costs the record and not the
-    /// answer.
-    pub(crate) async fn asked(&self, question: NewMessage) {
-        if let Err(error) = self.said(question).await {
-            if let Some(store) = self.store() {
-                // What made the question fail is told; that an empty session stays behind is no news beside it.
-                let _ = store.delete_if_empty(&self.session).await;
-            }
-            self.give_up(error.to_string());
+    /// The conversation goes on without a record; whoever has a better disk may have the session.
+    pub(crate) async fn do_without(&self, reason: String) {
+        if let Some(store) = self.store() {
+            // The reason is told; what else stays behind on a disk that refuses to be written is no news beside it.
+            let _ = store.delete_if_empty(&self.session).await;
+            let _ = store.let_go(&self.session).await;
         }
+        self.give_up(reason);
     }
 
-    /// A reply with what it cost. Begins the record of its calls.
-    pub(crate) async fn replied(&self, reply: &Reply, card: Option<&Card>, took: Duration) -> Replied {
+    /// A reply with what it cost, and what the loop says to it. Begins the record of its calls.
+    pub(crate) async fn replied(
+        &self,
+        reply: &Reply,
+        answer: Option<&Message>,
+        card: Option<&Card>,
+        took: Duration,
+    ) -> Replied {
         *self.open() = Open::default();
         let Some(store) = self.store() else { return Replied { message: Ok(()), cost: Ok(()) } };
         let tokens = reply.usage.map(|usage| usage.output);
         let said = NewMessage { token_count: tokens, ..Message::Assistant(reply.message.clone()).into() };
-        let kept = self.append(&**store, said);
+        let kept = self.append(&**store, std::iter::once(said).chain(answer.cloned().map(Into::into)).collect());
         // All in the queue of the writer at once, so that they are one write.
         let (kept, cost) = tokio::join!(kept, self.paid(reply, card, took));
         Replied { message: kept.map(|_| ()), cost }
@@ -272,16 +332,17 @@ impl Book {
         };
         let message = NewMessage::from(finished.message());
         if let Some(row) = row {
-            return store.revise(&self.session, row, message).await;
+            return self.revise(&**store, row, message).await;
         }
         // In this order, one behind the other: an effect that is known as done without its result would be run again.
-        if let Some(row) = self.append(&**store, message).await? {
+        if let Some(row) = self.append(&**store, vec![message]).await? {
             self.open().rows.insert(finished.call.clone(), row);
         }
-        match begun {
-            true => store.end_effect(&self.session, &finished.call, state(finished), self.now()).await,
-            false => Ok(()),
+        if !begun {
+            return Ok(());
         }
+        let ended = store.end_effect(&self.session, &finished.call, state(finished), self.now()).await;
+        self.unless_lost(ended)
     }
 
     /// Whether the result of this call was kept in this run, so that it can still be added to.
@@ -293,14 +354,18 @@ impl Book {
     pub(crate) async fn sent_instead(&self, call: &CallId, clean: Message, sent: Content) -> Result<(), StoreError> {
         let row = self.open().rows.get(call).copied();
         let (Some(store), Some(row)) = (self.store(), row) else { return Ok(()) };
-        store.revise(&self.session, row, NewMessage { sent: Some(sent), ..clean.into() }).await
+        self.revise(&**store, row, NewMessage { sent: Some(sent), ..clean.into() }).await
     }
 
-    /// Of the calls that have no result, those that began to change something. What else is found begun has its result:
+    /// Of the calls that have no result, those that began to change something, or may have, where the record cannot be
+    /// asked. What else is found begun has its result:
     /// the end came between the two, and the books are closed now, so that a provider which gives the same id once more
     /// is not told of an old call.
     pub(crate) async fn left_begun(&self, left: &[ToolCall]) -> Result<Vec<CallId>, StoreError> {
-        let Some(store) = self.store() else { return Ok(Vec::new()) };
+        let Some(store) = self.store() else {
+            let is_lost = self.unusable().is_some();
+            return Ok(left.iter().filter(|_| is_lost).map(|call| call.id.clone()).collect());
+        };
         let mut begun = Vec::new();
         for effect in store.open_effects(&self.session).await? {
             match left.iter().any(|call| call.id == effect.call) {
@@ -323,8 +388,12 @@ impl Book {
         recorded
     }
 
-    fn open(&self) -> std::sync::MutexGuard<'_, Open> {
+    fn open(&self) -> MutexGuard<'_, Open> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn memory(&self) -> MutexGuard<'_, Memory> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -7,7 +7,7 @@
 use crate::ask::Line;
 use crate::context::Meter;
 use crate::repair::{mended, mended_tail, open_calls};
-use hermes_types::{Content, Message, Plain, Reasoning, Request, SessionId, ToolChoice, ToolDefinition};
+use hermes_types::{BreakCause, Content, Message, Plain, Reasoning, Request, SessionId, ToolChoice, ToolDefinition};
 use std::sync::Arc;
 
 pub struct Conversation {
@@ -76,7 +76,11 @@ impl Conversation {
 
     /// The whole conversation anew, because others had a part in it.
     pub(crate) fn reload(&mut self, history: impl IntoIterator<Item = Message>) {
-        self.replace(mended(history).into_iter().map(Arc::new).collect());
+        let whole: Vec<Arc<Message>> = mended(history).into_iter().map(Arc::new).collect();
+        if !self.history.get(..self.sent).is_some_and(|seen| whole.starts_with(seen)) {
+            self.line.expect_break(BreakCause::UserEdit);
+        }
+        self.replace(whole);
     }
 
     /// Another history in place of this one. It counts as read: nothing in it may be added to.
@@ -113,10 +117,9 @@ impl Conversation {
         self.sent
     }
 
-    /// Lets go of what was said and offered; whoever goes on brings it back.
+    /// Lets go of what was said; whoever goes on brings it back.
     pub fn rest(&mut self) {
         self.history = Vec::new();
-        self.tools = Arc::default();
         self.sent = 0;
         self.meter.truncate(0);
     }
@@ -133,10 +136,14 @@ impl Conversation {
 
     /// What the model may call from now on. Set between turns, never within one.
     pub fn offer(&mut self, tools: Arc<[ToolDefinition]>) {
-        if !Arc::ptr_eq(&self.tools, &tools) {
-            self.tools = tools;
-            self.weigh_prompt();
+        if self.tools == tools {
+            return;
         }
+        if self.line.calls() > 0 {
+            self.line.expect_break(BreakCause::Tools);
+        }
+        self.tools = tools;
+        self.weigh_prompt();
     }
 
     pub fn offers(&self, name: &str) -> bool {

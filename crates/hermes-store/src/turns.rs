@@ -39,6 +39,12 @@ pub(crate) fn let_go(db: &Db, id: &SessionId) -> DbResult<()> {
     Ok(())
 }
 
+/// Nobody will ask for the session any more.
+pub(crate) fn forget(db: &Db, id: &SessionId) -> DbResult<()> {
+    db.connection.prepare_cached("DELETE FROM hermes_meta WHERE key = ?1")?.execute([key(id)])?;
+    Ok(())
+}
+
 fn key(id: &SessionId) -> String {
     format!("turn:{id}")
 }

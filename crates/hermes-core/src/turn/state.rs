@@ -90,6 +90,7 @@ impl<'a> Turn<'a> {
             offered: tools.iter().map(|tool| tool.name.as_str()).collect(),
             after_tools: since_question.into_iter().any(|message| matches!(**message, Message::Tool(_))),
             said_before: self.said_before.is_some(),
+            answer_begun: !self.parts.is_empty(),
         };
         let reading = read(reply, &self.strikes, &facts);
         self.strikes.took(&reading, facts.knows_none_of(reply));

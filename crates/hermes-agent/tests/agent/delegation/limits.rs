@@ -53,6 +53,15 @@ async fn the_whole_tree_pays_from_one_purse() {
     assert_eq!(outcome.usage_of_all, Some(Usage { input: 330, output: 33, ..Usage::default() }));
     let [child] = children(&stage).await.try_into().unwrap();
     assert_eq!((child.usage.input, child.usage.output), (300, 30), "each session has its own account");
+    let answers = stage.events().into_iter().filter_map(|event| match event {
+        Event::Subagent { event, .. } => match *event {
+            Event::Answer { usage, .. } => usage,
+            _ => None,
+        },
+        _ => None,
+    });
+    let spent = Usage { input: 300, output: 30, ..Usage::default() };
+    assert_eq!(answers.collect::<Vec<_>>(), [spent], "what others spent is not its own");
     server.finish();
 }
 
