@@ -7,6 +7,7 @@ pub mod ask;
 pub mod book;
 pub mod clock;
 pub mod conversation;
+pub mod disguise;
 pub mod feed;
 pub mod plan;
 pub mod ports;

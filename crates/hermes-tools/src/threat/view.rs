@@ -4,7 +4,7 @@
 //! its patterns `~` stands for up to eight words in between and `%` for up to two; neither goes past the end of a
 //! sentence. Code keeps its characters and lines; only runs of spaces become one. Its `\b` and `\w` are those of ASCII.
 
-use super::invisible::is_invisible;
+use hermes_core::disguise::{is_invisible, latin};
 use unicode_normalization::UnicodeNormalization;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,32 +12,6 @@ pub(super) enum View {
     Prose,
     Code,
 }
-
-/// Letters of other alphabets that look like Latin ones.
-const LOOK_ALIKES: [(char, char); 22] = [
-    ('а', 'a'),
-    ('е', 'e'),
-    ('о', 'o'),
-    ('р', 'p'),
-    ('с', 'c'),
-    ('у', 'y'),
-    ('х', 'x'),
-    ('і', 'i'),
-    ('ј', 'j'),
-    ('ѕ', 's'),
-    ('ԁ', 'd'),
-    ('һ', 'h'),
-    ('ո', 'n'),
-    ('ѵ', 'v'),
-    ('α', 'a'),
-    ('ε', 'e'),
-    ('ι', 'i'),
-    ('ο', 'o'),
-    ('ρ', 'p'),
-    ('ν', 'v'),
-    ('τ', 't'),
-    ('ı', 'i'),
-];
 
 /// A text in both views.
 pub(super) struct Views {
@@ -66,7 +40,7 @@ fn prose(text: &str) -> String {
     while let Some(character) = characters.next() {
         let next = characters.peek().copied();
         if character.is_alphanumeric() {
-            prose.extend(character.to_lowercase().map(plain));
+            prose.extend(latin(character).to_lowercase());
         } else if ends_sentence(character, next) {
             if !prose.ends_with(' ') {
                 prose.push(' ');
@@ -94,10 +68,6 @@ fn ends_sentence(character: char, next: Option<char>) -> bool {
         '\n' => next == Some('\n'),
         _ => false,
     }
-}
-
-fn plain(letter: char) -> char {
-    LOOK_ALIKES.iter().find(|(odd, _)| *odd == letter).map_or(letter, |(_, latin)| *latin)
 }
 
 fn code(text: &str) -> String {
