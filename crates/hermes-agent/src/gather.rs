@@ -14,13 +14,14 @@ mod settings;
 pub use scan::ContextScan;
 pub use settings::PromptSettings;
 
+pub(crate) use discover::on_one_line;
 use discover::{Candidate, Front, Take};
 use document::{Document, Found};
 use hermes_core::prompt::{ContextFile, Ingredients, Prompt};
 use hermes_tools::cover::Cover;
 use hermes_tools::desk::Workshop;
 use hermes_tools::skills::{self, Audience};
-use hermes_tools::threat::Scanner;
+use hermes_tools::threat::{Scanner, Scope};
 use hermes_types::SessionId;
 use jiff::civil::Date;
 use std::collections::BTreeSet;
@@ -239,6 +240,10 @@ impl Reader<'_> {
                 return None;
             }
         };
+        if !self.scanner.scan(name, Scope::Context).is_empty() {
+            self.notices.push(format!("{name} is left out of the prompt: its name may want to steer the agent"));
+            return None;
+        }
         let text = if front == Front::Removed { document::without_front_matter(&text) } else { &text };
         let covered = self.place.cover.file(text.trim());
         if covered.is_empty() {

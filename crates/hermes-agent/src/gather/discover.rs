@@ -1,6 +1,8 @@
 //! Which files of a project speak to agents. There are four kinds of projects; the first kind that has a file with text in
 //! it counts, the others are not looked at.
 
+use hermes_core::disguise::is_invisible;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 const HERMES: [&str; 2] = [".hermes.md", "HERMES.md"];
@@ -9,8 +11,10 @@ const CLAUDE: [&str; 2] = ["CLAUDE.md", "claude.md"];
 const CURSOR: &str = ".cursorrules";
 const CURSOR_RULES: &str = ".cursor/rules";
 const CURSOR_RULE: &str = "mdc";
-/// Rules of one project that are looked at.
+/// Rules of one project that are read, and entries of their folder that are looked at.
 const MOST_RULES: usize = 100;
+const MOST_ENTRIES: usize = 10_000;
+const GIT: &str = ".git";
 
 /// Files that stand for each other.
 #[derive(Debug, PartialEq, Eq)]
@@ -40,9 +44,12 @@ pub(super) enum Front {
     Kept,
 }
 
-/// The root of the repository a directory is in.
+/// The root of the repository a directory is in. One that somebody else put above it, such as in `/tmp`, is none: its files
+/// would speak to the agent.
 pub(super) fn tree(cwd: &Path) -> Option<PathBuf> {
-    cwd.ancestors().find(|folder| folder.join(".git").exists()).map(Path::to_owned)
+    let owner = |path: &Path| std::fs::metadata(path).ok().map(|about| about.uid());
+    let root = cwd.ancestors().find(|folder| folder.join(GIT).exists())?;
+    (owner(&root.join(GIT)) == owner(cwd)).then(|| root.to_owned())
 }
 
 /// The kinds in the order in which they are tried.
@@ -69,14 +76,21 @@ fn upwards(cwd: &Path, tree: Option<&Path>) -> Vec<Candidate> {
 }
 
 fn cursor(cwd: &Path) -> Vec<Candidate> {
-    let entries = std::fs::read_dir(cwd.join(CURSOR_RULES)).into_iter().flatten().flatten().take(MOST_RULES);
+    let entries = std::fs::read_dir(cwd.join(CURSOR_RULES)).into_iter().flatten().flatten().take(MOST_ENTRIES);
     let is_rule = |path: &PathBuf| path.extension().is_some_and(|ending| ending == CURSOR_RULE);
     let mut rules: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(is_rule).collect();
     rules.sort_unstable();
+    rules.truncate(MOST_RULES);
     let rule = |path: PathBuf| {
-        let name = path.strip_prefix(cwd).unwrap_or(&path).display().to_string();
+        let name = on_one_line(path.strip_prefix(cwd).unwrap_or(&path));
         Candidate { path, name }
     };
     let first = Candidate { path: cwd.join(CURSOR), name: CURSOR.to_owned() };
     std::iter::once(first).chain(rules.into_iter().map(rule)).collect()
+}
+
+/// A path as a line can hold it. Folders and rules are named by whoever wrote them, with any character they like.
+pub(crate) fn on_one_line(path: &Path) -> String {
+    let seen = |c: char| !c.is_control() && !is_invisible(c) && !matches!(c, '\u{2028}' | '\u{2029}');
+    path.to_string_lossy().chars().map(|c| if seen(c) { c } else { char::REPLACEMENT_CHARACTER }).collect()
 }
