@@ -180,7 +180,9 @@ fn read_all(place: &Place, shop: &Workshop, session: &SessionId) -> Gathered {
     }
     if place.sources.memory {
         let snapshot = shop.memory.snapshot(session);
-        (gathered.memory, gathered.user) = (snapshot.memory, snapshot.user);
+        // What was saved by hand may hold what the tool would have refused to save.
+        let covered = |block: Option<String>| block.map(|text| place.cover.file(&text).into_owned());
+        (gathered.memory, gathered.user) = (covered(snapshot.memory), covered(snapshot.user));
         gathered.notices.extend(snapshot.troubles);
     }
     gathered

@@ -125,4 +125,7 @@ async fn secrets_in_files_are_covered() {
     let stage = Stage::new();
     stage.write("project/AGENTS.md", "Use sk-proj-Ab3dEf6hIj9kLm2nOp5q for tests.");
     assert_eq!(stage.project("project").await, only("AGENTS.md", "Use «redacted:sk-p…Op5q» for tests."));
+    stage.write("home/.hermes/memories/MEMORY.md", "the database is postgres://ada:l0vel4ce@db.example/x");
+    let memory = stage.gather("project", Sources::ALL).await.memory.expect("the notes");
+    assert!(memory.contains("postgres://ada:«redacted:***»@db.example/x"), "{memory}");
 }
