@@ -109,7 +109,10 @@ impl Parts<'_> {
         let settings = &self.app.settings;
         let clock = self.app.clock.clone();
         let seed = u64::from(std::process::id()) ^ u64::from(clock.elapsed().subsec_nanos());
-        let whole = |key: &str| Ok::<_, Trouble>(settings.u64_at(key)?.and_then(|number| u32::try_from(number).ok()));
+        let whole = |key: &str| {
+            let number = settings.u64_at(key)?;
+            Ok::<_, Trouble>(number.map(|number| u32::try_from(number).unwrap_or(u32::MAX)))
+        };
         let retries = whole("agent.api_max_retries")?.unwrap_or(3);
         let iterations = self.max_turns.or(whole("agent.max_turns")?).unwrap_or(ITERATIONS);
         Ok(Kit {
@@ -206,11 +209,18 @@ fn for_children(app: &App) -> Result<Option<Arc<dyn Switchboard>>, Trouble> {
 /// `budget.*`
 fn limits(settings: &Settings) -> Result<Limits, Trouble> {
     let caps = |span: &str| -> Result<Caps, Trouble> {
-        let seconds = settings.f64_at(&format!("budget.{span}_seconds"))?;
+        let key = format!("budget.{span}_seconds");
+        // A limit that makes no sense is told: without a word it would be none.
+        let wrong = |seconds: f64| {
+            Trouble::Refused(format!(
+                "`{key}` must be a number of seconds, got {seconds}.\nChange it with `hermes config set {key} …`."
+            ))
+        };
+        let time = |seconds: f64| Duration::try_from_secs_f64(seconds).map_err(|_| wrong(seconds));
         Ok(Caps {
             tokens: settings.u64_at(&format!("budget.{span}_tokens"))?,
             usd: settings.f64_at(&format!("budget.{span}_usd"))?.and_then(Usd::from_f64),
-            time: seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()),
+            time: settings.f64_at(&key)?.map(time).transpose()?,
         })
     };
     let day = Caps { time: None, ..caps("day")? };

@@ -49,7 +49,25 @@ async fn what_cannot_be_meant_is_said_and_nothing_is_asked() {
     let message =
         format!("hermes -z: there is no session {}…; `hermes sessions list` shows what there is.\n", &name[..79]);
     assert_eq!(told(&ran), (Some(1), "", message.as_str()));
+    for command in [["fork", "x", "--at", "-1"], ["replay", "x", "--until", "-1"]] {
+        let ran = hermes(&world, &[&["sessions"][..], &command].concat()).await;
+        assert_eq!(
+            (ran.code, ran.stderr.contains(&format!("invalid value '-1' for '{}", command[2]))),
+            (Some(2), true)
+        );
+    }
     assert!(server.model_requests().is_empty());
+    server.finish();
+}
+
+#[tokio::test]
+async fn a_limit_that_makes_no_sense_is_not_dropped() {
+    let server = ModelServer::start(Vec::<Move>::new()).await;
+    let world = home_with(&server, "budget:\n  turn_seconds: -1\n");
+    let ran = hermes(&world, &["-z", "hi"]).await;
+    let message = "hermes -z: `budget.turn_seconds` must be a number of seconds, got -1.\nChange it with `hermes config set \
+                   budget.turn_seconds …`.\n";
+    assert_eq!(told(&ran), (Some(1), "", message));
     server.finish();
 }
 
