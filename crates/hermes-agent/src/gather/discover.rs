@@ -1,7 +1,6 @@
 //! Which files of a project speak to agents. There are four kinds of projects; the first kind that has a file with text in
 //! it counts, the others are not looked at.
 
-use hermes_core::disguise::is_invisible;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
@@ -89,8 +88,23 @@ fn cursor(cwd: &Path) -> Vec<Candidate> {
     std::iter::once(first).chain(rules.into_iter().map(rule)).collect()
 }
 
-/// A path as a line can hold it. Folders and rules are named by whoever wrote them, with any character they like.
+/// A path as a line can hold it: folders and rules are named by whoever wrote them. What only looks odd stays, or the path
+/// would lead nowhere.
 pub(crate) fn on_one_line(path: &Path) -> String {
-    let seen = |c: char| !c.is_control() && !is_invisible(c) && !matches!(c, '\u{2028}' | '\u{2029}');
-    path.to_string_lossy().chars().map(|c| if seen(c) { c } else { char::REPLACEMENT_CHARACTER }).collect()
+    let is_trick = |c: char| {
+        c.is_control() || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{e0000}'..='\u{e007f}')
+    };
+    path.to_string_lossy().chars().map(|c| if is_trick(c) { char::REPLACEMENT_CHARACTER } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_keeps_every_character_that_is_no_trick() {
+        let usual = "/home/ada/cafe\u{301}/❤\u{fe0f}/👩\u{200d}💻/部署 2";
+        assert_eq!(on_one_line(Path::new(usual)), usual);
+        assert_eq!(on_one_line(Path::new("a\nb\u{1b}c\u{2028}d\u{202e}e")), "a\u{fffd}b\u{fffd}c\u{fffd}d\u{fffd}e");
+    }
 }
