@@ -35,7 +35,7 @@ async fn what_cannot_be_meant_is_said_and_nothing_is_asked() {
         (&["--source", ""], tag.into()),
         (&["--source", "a\nb"], tag.into()),
         (&["--source", &long], tag.into()),
-        (&["--image", "."], "image .: this is no file; --image takes a PNG, JPEG, GIF or WebP file".into()),
+        (&["--image", "."], "image .: a folder, a pipe or a device, and no file".into()),
     ];
     for (flags, message) in table {
         for format in [&[][..], &["--output-format", "stream-json"]] {
@@ -77,14 +77,9 @@ async fn only_a_file_is_an_image() {
     let server = ModelServer::start(Vec::<Move>::new()).await;
     let world = home_at(&server);
     let ran = shell(&world, "mkfifo pipe && $0 -z hi --image pipe </dev/null").await;
-    let message = "hermes -z: image pipe: this is no file; --image takes a PNG, JPEG, GIF or WebP file\n";
+    let message = "hermes -z: image pipe: a folder, a pipe or a device, and no file\n";
     assert_eq!(told(&ran), (Some(2), "", message));
     let ran = hermes(&world, &["-z", "hi", "--image", "/dev/zero"]).await;
-    assert_eq!((ran.code, ran.stderr.contains("/dev/zero: this is no file")), (Some(2), true), "{ran:?}");
-    std::fs::write(world.work_dir().join("text.png"), "no picture").expect("written");
-    let ran = hermes(&world, &["-z", "hi", "--image", "text.png"]).await;
-    let message =
-        "hermes -z: image text.png: its content is something else; --image takes a PNG, JPEG, GIF or WebP file\n";
-    assert_eq!(told(&ran), (Some(2), "", message));
+    assert_eq!((ran.code, ran.stderr.contains("/dev/zero: a folder, a pipe or a device")), (Some(2), true), "{ran:?}");
     server.finish();
 }

@@ -107,12 +107,10 @@ fn read(begun: &AtomicBool) -> io::Result<Vec<u8>> {
 }
 
 fn image_url(path: &Path) -> Result<String, Trouble> {
-    let unusable = |reason: &dyn std::fmt::Display| {
-        Trouble::Usage(format!("image {}: {reason}; --image takes a PNG, JPEG, GIF or WebP file", path.display()))
-    };
+    let unusable = |reason: &dyn std::fmt::Display| Trouble::Usage(format!("image {}: {reason}", path.display()));
     // Asked before it is opened: a pipe would be waited for, and a device may have no end.
     if !std::fs::metadata(path).map_err(|error| unusable(&error))?.is_file() {
-        return Err(unusable(&"this is no file"));
+        return Err(unusable(&"a folder, a pipe or a device, and no file"));
     }
     let mut bytes = Vec::new();
     let read = File::open(path).and_then(|file| file.take(LARGEST_IMAGE + 1).read_to_end(&mut bytes));
@@ -125,7 +123,7 @@ fn image_url(path: &Path) -> Result<String, Trouble> {
         [0xFF, 0xD8, 0xFF, ..] => "jpeg",
         [b'G', b'I', b'F', b'8', ..] => "gif",
         [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => "webp",
-        _ => return Err(unusable(&"its content is something else")),
+        _ => return Err(unusable(&"not a PNG, JPEG, GIF or WebP file")),
     };
     let data = base64::engine::general_purpose::STANDARD.encode(bytes);
     Ok(format!("data:image/{kind};base64,{data}"))
