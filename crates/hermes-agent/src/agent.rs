@@ -290,15 +290,21 @@ impl Agent {
     }
 }
 
-/// What a session and the sub-agents it sent out have spent.
+/// What a session and the sub-agents it sent out have spent, and those that they sent out.
 async fn spent_in(store: &dyn SessionStore, session: &SessionId) -> Result<Spent, StoreError> {
     if store.session(session).await?.is_none() {
         return Ok(Spent::default());
     }
     let family = store.lineage(session).await?;
-    let sent_out = family.iter().filter(|one| one.kinship == Kinship::Delegate && one.parent.as_ref() == Some(session));
+    // Parents come before their children.
+    let mut tree = vec![session];
+    for one in family.iter().filter(|one| one.kinship == Kinship::Delegate) {
+        if one.parent.as_ref().is_some_and(|parent| tree.contains(&parent)) {
+            tree.push(&one.id);
+        }
+    }
     let mut spent = Spent::default();
-    for id in std::iter::once(session).chain(sent_out.map(|one| &one.id)) {
+    for id in tree {
         for row in store.usage(Some(id)).await? {
             spent.calls += row.calls;
             spent.tokens = spent.tokens.saturating_add(row.usage.total());

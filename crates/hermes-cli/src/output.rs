@@ -12,11 +12,12 @@ mod work;
 pub(crate) mod wrap;
 
 use crate::args::OutputFormat;
+use crate::commands::paper::{json_line, one_line, shown};
 use hermes_core::ports::Listener;
 use hermes_core::stop::Stop;
 use hermes_core::turn::{End, Interrupted, Outcome};
 use hermes_model::resolve::Source;
-use hermes_types::{Event, Fault, FaultKind, Notice, SessionId, ToolStatus};
+use hermes_types::{Event, Fault, FaultKind, Notice, SessionId};
 use std::convert::Infallible;
 use std::io::{ErrorKind, Write};
 use std::path::PathBuf;
@@ -25,7 +26,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 use terminal::{Attached, Style, Terminal, harmless};
 use words::Phase;
-use work::{Caller, Work};
+use work::{Caller, Ended, Work};
 use wrap::Wrap;
 
 /// The command whose answer is all there is.
@@ -278,8 +279,8 @@ impl Screen {
 
     /// Text for stderr, in lines that fit where lines have an end.
     fn laid_out(&self, text: &str) -> String {
-        let text = harmless(text);
-        if self.terminal.err.is_terminal() { wrap::fill(&text, terminal::width()) } else { text.into_owned() }
+        let text = shown(text);
+        if self.terminal.err.is_terminal() { wrap::fill(&text, terminal::width()) } else { text }
     }
 
     /// Cells of a line on stderr, where lines have an end.
@@ -306,7 +307,7 @@ impl Screen {
         let Some(text) = status else { return };
         let width = terminal::width();
         // Room for the `^C` a terminal shows behind it: a line that wraps cannot be wiped.
-        let text = hermes_types::clip(&harmless(&text), width.saturating_sub(3));
+        let text = hermes_types::clip(&one_line(&text), width.saturating_sub(3));
         let text = self.terminal.styled(Style::Dim, &text);
         match (state.status, state.wrap.column()) {
             (Some(_), _) => err(&format!("\r\x1b[2K{text}")),
@@ -378,11 +379,9 @@ impl Screen {
     /// What is said of a call that ended, and of what else happens to a sub-agent.
     fn line_of_work(&self, state: &mut State, caller: Caller, told: &Event) -> Option<String> {
         match told {
-            Event::ToolFinished { call_id, name, status, duration_ms } => {
-                let took = Duration::from_millis(*duration_ms);
-                // A command that was stopped has a result like any other; the person knows better.
-                let status = if self.stop.stopped() { ToolStatus::Cancelled } else { *status };
-                Some(state.work.ends(caller, call_id, name, status, took, self.width_of_lines()))
+            Event::ToolFinished { call_id, name, status, duration_ms, about } => {
+                let ended = Ended { name, about, status: *status, took: Duration::from_millis(*duration_ms) };
+                Some(state.work.ends(caller, call_id, ended, self.width_of_lines()))
             }
             // The status line says this better; and of an answer that starts over nothing was shown.
             Event::Notice { notice: Notice::Waiting { .. } } if self.has_status_line() => None,
@@ -410,7 +409,7 @@ impl Listener for Screen {
                 if let (caller, Event::ToolFinished { call_id, .. }) = Caller::of(&event) {
                     state.work.forget(caller, call_id);
                 }
-                let line = serde_json::to_string(&event).unwrap_or_default();
+                let line = json_line(&event).unwrap_or_default();
                 self.out(&mut state, &format!("{line}\n"));
             }
             (Event::Text { text }, OutputFormat::Text) if self.is_live() => {
@@ -464,13 +463,13 @@ impl Drop for Hush<'_> {
 
 /// An error before there is a screen.
 pub fn complain(message: &str) -> ExitCode {
-    err(&format!("hermes: {message}\n"));
+    err(&format!("hermes: {}\n", harmless(message)));
     ExitCode::from(EXIT_FAILED)
 }
 
 /// The command line does not say what to do.
 pub fn misused(message: &str) -> ExitCode {
-    err(&format!("hermes: {message}\n"));
+    err(&format!("hermes: {}\n", harmless(message)));
     ExitCode::from(EXIT_USAGE)
 }
 

@@ -34,8 +34,15 @@ pub enum Event {
     },
     /// A call passed the gate and runs now; `about` is its main argument, short and with secrets covered.
     ToolStarted { call_id: CallId, name: String, about: String },
-    /// The call has its result.
-    ToolFinished { call_id: CallId, name: String, status: ToolStatus, duration_ms: u64 },
+    /// The call has its result. `about` is there for a call that never began, and so told nothing before.
+    ToolFinished {
+        call_id: CallId,
+        name: String,
+        status: ToolStatus,
+        duration_ms: u64,
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        about: String,
+    },
     /// A message of the person reached the model in the middle of the turn.
     Delivered { text: String },
     /// Something that happened to a sub-agent; `task` counts the tasks of one call from 0.
@@ -84,6 +91,7 @@ pub enum ToolStatus {
     /// The gate, a hook or a guardrail refused.
     Blocked,
     TimedOut,
+    /// The person interrupted before it ended, or before it began.
     Cancelled,
 }
 

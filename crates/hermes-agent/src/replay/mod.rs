@@ -79,7 +79,7 @@ pub enum Reason {
 /// An empty list means that nothing was recorded: the session was held by another program, or before there was a tape.
 pub async fn replay(store: &dyn SessionStore, id: &SessionId, how: &How) -> Result<Vec<Compared>, StoreError> {
     let session = store.session(id).await?.ok_or_else(|| StoreError::NoSession(id.to_string()))?;
-    let rows = store.messages(id).await?;
+    let rows: Arc<[StoredMessage]> = store.messages(id).await?.into();
     let mut rehearsal = Rehearsal { session, rows, how, line: None, time: Duration::ZERO, done: Vec::new() };
     let mut before = Bytes::new();
     let mut turn: Vec<Recorded> = Vec::new();
@@ -117,7 +117,7 @@ fn recorded(number: usize, exchange: Exchange, before: &mut Bytes) -> Recorded {
 /// The session between two turns.
 struct Rehearsal<'a> {
     session: Session,
-    rows: Vec<StoredMessage>,
+    rows: Arc<[StoredMessage]>,
     how: &'a How,
     /// What the conversation knows about its models, and since when.
     line: Option<(TurnKey, Line)>,

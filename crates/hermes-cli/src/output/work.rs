@@ -1,5 +1,6 @@
 //! What a person sees of an agent at work: one line for each call of a tool, with what it was about and how it went.
 
+use crate::commands::paper::one_line;
 use hermes_types::{CallId, Event, SessionId, ToolStatus, clip};
 use std::collections::HashMap;
 use std::fmt;
@@ -63,9 +64,17 @@ struct Started {
     since: Instant,
 }
 
+/// How a call ended.
+pub(super) struct Ended<'a> {
+    pub(super) name: &'a str,
+    pub(super) about: &'a str,
+    pub(super) status: ToolStatus,
+    pub(super) took: Duration,
+}
+
 impl Work {
     pub(super) fn begins(&mut self, caller: Caller, call: &CallId, name: &str, about: &str) {
-        let started = Started { name: name.to_owned(), about: about.to_owned(), since: Instant::now() };
+        let started = Started { name: one_line(name), about: one_line(about), since: Instant::now() };
         self.running.insert((caller, call.clone()), started);
     }
 
@@ -75,17 +84,12 @@ impl Work {
     }
 
     /// The line for a call that ended, in one line of `width` cells as far as that goes.
-    pub(super) fn ends(
-        &mut self,
-        caller: Caller,
-        call: &CallId,
-        name: &str,
-        status: ToolStatus,
-        took: Duration,
-        width: usize,
-    ) -> String {
-        let whose = caller.to_string();
-        let about = self.running.remove(&(caller, call.clone())).map(|started| started.about).unwrap_or_default();
+    pub(super) fn ends(&mut self, caller: Caller, call: &CallId, ended: Ended<'_>, width: usize) -> String {
+        let Ended { name, about, status, took } = ended;
+        let (whose, name) = (caller.to_string(), one_line(name));
+        // What never began says itself what it was about.
+        let about =
+            self.running.remove(&(caller, call.clone())).map_or_else(|| one_line(about), |started| started.about);
         let mark = match status {
             ToolStatus::Done => "✓",
             ToolStatus::Failed | ToolStatus::TimedOut => "✗",
@@ -102,7 +106,8 @@ impl Work {
             true => String::new(),
             false => format!("  {:.1} s", took.as_secs_f64()),
         };
-        let others = [whose.as_str(), mark, " ", name, "  ", word, &time].iter().map(|part| part.chars().count()).sum();
+        let others =
+            [whose.as_str(), mark, " ", &name, "  ", word, &time].iter().map(|part| part.chars().count()).sum();
         let room = width.saturating_sub(others).saturating_sub(1).clamp(NARROWEST_ABOUT, WIDEST_ABOUT);
         let about = if about.is_empty() { String::new() } else { format!("  {}", clip(&about, room)) };
         format!("{whose}{mark} {name}{about}{word}{time}")
@@ -128,7 +133,8 @@ mod tests {
     fn ended(about: &str, status: ToolStatus, milliseconds: u64, width: usize) -> String {
         let (mut work, call) = (Work::default(), CallId::new("c"));
         work.begins(Caller::Agent, &call, "terminal", about);
-        work.ends(Caller::Agent, &call, "terminal", status, Duration::from_millis(milliseconds), width)
+        let took = Duration::from_millis(milliseconds);
+        work.ends(Caller::Agent, &call, Ended { name: "terminal", about: "", status, took }, width)
     }
 
     #[test]
@@ -138,6 +144,16 @@ mod tests {
         assert_eq!(ended("", ToolStatus::Blocked, 0, 80), "⊘ terminal  not permitted");
         assert_eq!(ended("make", ToolStatus::TimedOut, 60_000, 80), "✗ terminal  make  ran out of time  60.0 s");
         assert_eq!(ended("make", ToolStatus::Cancelled, 500, 80), "– terminal  make  interrupted  0.5 s");
+    }
+
+    #[test]
+    fn a_call_that_never_began_says_what_it_was_about_and_nothing_makes_another_line() {
+        let refused = |name, about| {
+            let ended = Ended { name, about, status: ToolStatus::Blocked, took: Duration::ZERO };
+            Work::default().ends(Caller::Agent, &CallId::new("c"), ended, 80)
+        };
+        assert_eq!(refused("terminal", "git reset --hard"), "⊘ terminal  git reset --hard  not permitted");
+        assert_eq!(refused("a\n✓ terminal", "x\u{202e}y\u{1b}[2J"), "⊘ a ✓ terminal  xy  not permitted");
     }
 
     #[test]
@@ -181,7 +197,10 @@ mod tests {
         for (caller, about) in [(Caller::Agent, "mine"), (first.clone(), "its"), (grandchild.clone(), "theirs")] {
             work.begins(caller, &call, "terminal", about);
         }
-        let mut ends = |caller| work.ends(caller, &call, "terminal", ToolStatus::Done, Duration::ZERO, 80);
+        let mut ends = |caller| {
+            let ended = Ended { name: "terminal", about: "", status: ToolStatus::Done, took: Duration::ZERO };
+            work.ends(caller, &call, ended, 80)
+        };
         assert_eq!(ends(first), "  sub-agent 1 ✓ terminal  its");
         assert_eq!(ends(grandchild), "  sub-agent 2.1 ✓ terminal  theirs");
         assert_eq!(ends(Caller::Agent), "✓ terminal  mine");

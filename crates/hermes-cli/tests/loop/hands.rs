@@ -31,7 +31,7 @@ async fn chat_tells_of_every_call_on_stderr() {
     let ran = hermes(&home_at(&server), &["chat", "-q", "go"]).await.expect_code(0);
     assert_eq!(ran.stdout, "Done.\n");
     let lines: Vec<&str> = ran.stderr.lines().map(without_time).collect();
-    assert_eq!(lines, ["✓ terminal  echo hi", "✗ read_file  missing.txt", "⊘ terminal  not permitted"]);
+    assert_eq!(lines, ["✓ terminal  echo hi", "✗ read_file  missing.txt", "⊘ terminal  rm -rf build  not permitted"]);
     server.finish();
 }
 

@@ -4,6 +4,7 @@ use super::guardrail::Seen;
 use super::read::{Candidate, Read, State};
 use super::{Disposition, Finished, Status};
 use super::{Hands, frame, sanitise};
+use crate::cover::Cover;
 use crate::desk::Desk;
 use crate::effects::Effects;
 use crate::gate::{Permit, Wish};
@@ -11,6 +12,7 @@ use crate::tool::{Card, Output, Source, ToolError};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
+use hermes_core::prompt::steer::defang;
 use hermes_core::stop::Stop;
 use hermes_types::{Content, Event, Object, ToolCall, clip};
 use serde_json::{Value, json};
@@ -29,6 +31,8 @@ const UNJUDGED: &str = "BLOCKED: the call could not be judged, so it does not ru
 /// Arguments that say what a call is about, the most telling first.
 const MAIN_ARGUMENTS: [&str; 9] = ["command", "path", "pattern", "query", "url", "question", "goal", "action", "name"];
 const ABOUT: usize = 80;
+/// Characters that are read for it; a secret that begins among the first is over by then.
+const LOOKED_AT: usize = 4_096;
 
 /// Hears of a call before it has any effect, and of its end.
 pub trait Witness: Send + Sync {
@@ -60,6 +64,8 @@ enum End {
     Panicked(String),
     TimedOut(Duration),
     Cancelled,
+    /// It was cut off, and said in its own words how far it had come.
+    CutShort(Status, Result<Output, ToolError>),
 }
 
 impl Hands {
@@ -93,14 +99,7 @@ impl Hands {
                     Err(finished) => finished,
                 },
             };
-            // Nobody saw it begin; that it will not is news all the same.
-            desk.listener.hear(Event::ToolFinished {
-                call_id: settled.call.clone(),
-                name: settled.name.clone(),
-                status: settled.status,
-                duration_ms: 0,
-            });
-            let finished = self.conclude(settled, read.shown.as_ref(), desk).await;
+            let finished = self.unbegun(settled, read.shown.as_ref(), desk).await;
             abort = abort.or(tell(witness, &finished).await);
             put(&mut results, place, finished);
         }
@@ -109,6 +108,18 @@ impl Hands {
             put(&mut results, place, finished);
         }
         (results.into_iter().flatten().collect(), abort)
+    }
+
+    /// The end of a call that nobody saw begin; that it will not is news all the same.
+    pub(super) async fn unbegun(&self, settled: Finished, shown: Option<&Object>, desk: &Desk) -> Finished {
+        desk.listener.hear(Event::ToolFinished {
+            call_id: settled.call.clone(),
+            name: settled.name.clone(),
+            status: settled.status,
+            duration_ms: 0,
+            about: about(shown, desk.settings().cover),
+        });
+        self.conclude(settled, shown, desk).await
     }
 
     /// Guardrail, gate and witness: everything between a call and its first effect.
@@ -159,7 +170,7 @@ impl Hands {
         let clock = desk.shop.clock.clone();
         let _seat = seats.acquire().await;
         let began = clock.elapsed();
-        let about = about(shown.as_ref());
+        let about = about(shown.as_ref(), desk.settings().cover);
         desk.listener.hear(Event::ToolStarted { call_id: call.id.clone(), name: call.function.name.clone(), about });
         // A turn that is dropped takes its calls with it.
         let task = AbortOnDropHandle::new(tokio::spawn((prepared.run)(permit, cx.clone())));
@@ -168,7 +179,8 @@ impl Hands {
         let name = call.function.name.clone();
         let took = clock.elapsed().saturating_sub(began);
         let duration_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
-        desk.listener.hear(Event::ToolFinished { call_id: call.id.clone(), name: name.clone(), status, duration_ms });
+        let (call_id, about) = (call.id.clone(), String::new());
+        desk.listener.hear(Event::ToolFinished { call_id, name: name.clone(), status, duration_ms, about });
         let finished = Finished { call: call.id, name, content, status, disposition, took };
         let finished = self.conclude(finished, shown.as_ref(), &desk).await;
         let met = shown.as_ref();
@@ -197,6 +209,8 @@ impl Hands {
             Some(arguments) => desk.hints.for_call(arguments, desk.ground(), desk.shop.objection()).await,
             None => None,
         };
+        // What a directory tells stands where messages of the person stand, and must not look like one.
+        let hints = hints.map(|text| defang(&text).into_owned());
         for note in hints.into_iter().chain(note) {
             finished.content.append(&format!("\n\n{note}"));
         }
@@ -204,10 +218,12 @@ impl Hands {
     }
 }
 
-/// The argument a person would want to see, on one line.
-fn about(arguments: Option<&Object>) -> String {
-    let told = MAIN_ARGUMENTS.iter().find_map(|name| arguments?.get(*name)?.as_str());
-    clip(told.unwrap_or_default().lines().next().unwrap_or_default().trim(), ABOUT)
+/// The argument a person would want to see, on one line. Secrets are covered before it is cut: half of one is not known
+/// as one.
+fn about(arguments: Option<&Object>, cover: Cover) -> String {
+    let told = MAIN_ARGUMENTS.iter().find_map(|name| arguments?.get(*name)?.as_str()).unwrap_or_default();
+    let head: String = told.lines().next().unwrap_or_default().chars().take(LOOKED_AT).collect();
+    clip(cover.talk(&head).trim(), ABOUT)
 }
 
 /// Waits for the work, its limit, or an interrupt with its grace. Work that does not end is cut off.
@@ -224,14 +240,17 @@ async fn wait(
             None => std::future::pending().await,
         }
     };
-    let cut = tokio::select! {
+    let (status, cut) = tokio::select! {
         joined = &mut task => return End::of(joined),
-        () = limit_passed => End::TimedOut(limit.unwrap_or_default()),
-        () = stop.wait() => End::Cancelled,
+        () = limit_passed => (Status::TimedOut, End::TimedOut(limit.unwrap_or_default())),
+        () = stop.wait() => (Status::Cancelled, End::Cancelled),
     };
     own.stop();
     if let Ok(joined) = tokio::time::timeout(GRACE, &mut task).await {
-        return End::of(joined);
+        return match End::of(joined) {
+            End::Gave(gave) => End::CutShort(status, gave),
+            other => other,
+        };
     }
     task.abort();
     cut
@@ -258,6 +277,10 @@ impl End {
             Self::Cancelled => {
                 let error = format!("{tool} was interrupted; it may have done part of its work");
                 (Status::Cancelled, Disposition::Unknown, told(json!({"error": error, "status": "cancelled"})), None)
+            }
+            Self::CutShort(status, gave) => {
+                let (_, _, content, abort) = Self::Gave(gave).told(tool);
+                (status, Disposition::Unknown, content, abort)
             }
         }
     }

@@ -83,6 +83,25 @@ async fn a_limit_that_a_sub_agent_reaches_ends_the_turn_of_its_parent_too() {
     server.finish();
 }
 
+/// What the sub-agents of a sub-agent spent is remembered in the next turn too.
+#[tokio::test]
+async fn a_limit_of_the_session_counts_every_generation() {
+    let [delegate, answer] = delegating(json!({"goal": "Lead", "role": "orchestrator"}));
+    let server = ModelServer::start([counted(delegate, 10, 1), counted(answer, 90, 10)]).await;
+    let [hand_on, report] = delegating(json!({"goal": "Spend"}));
+    server.when_asked("Lead", [counted(hand_on, 10, 1), counted(report, 10, 1)]);
+    server.when_asked("Spend", [counted(Move::say("Spent."), 300, 30)]);
+    let session = Caps { tokens: Some(400), ..Caps::default() };
+    let settings = Settings { limits: Limits { session, ..Limits::default() }, ..Plan::default().settings };
+    let tools = json!({"delegation": {"max_spawn_depth": 2}});
+    let stage = Stage::build(Plan { models: only(&server, CHAT), settings, tools, ..Plan::default() }).await;
+    let mut agent = stage.agent();
+    assert!(go(&stage, &mut agent).await.completed(), "the last call began below the limit");
+    let outcome = stage.turn(&mut agent, "And now?").await;
+    assert!(matches!(outcome.end, End::OverBudget(_)), "{:?}", outcome.end);
+    server.finish();
+}
+
 #[tokio::test]
 async fn one_that_uses_all_its_iterations_reports_what_there_is() {
     let server = ModelServer::start(delegating(json!({"goal": "Try"}))).await;
