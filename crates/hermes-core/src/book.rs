@@ -120,7 +120,7 @@ impl Book {
         let whole = store.conversation(&self.session, Span::Own).await?;
         self.holds(newest);
         self.resting.store(false, Ordering::Relaxed);
-        Ok(Some(whole))
+        Ok(Some(whole.into_iter().map(|(_, message)| message).collect()))
     }
 
     /// A turn begins behind what is known; `scene` gets when and where that is.
