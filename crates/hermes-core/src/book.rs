@@ -142,7 +142,7 @@ impl Book {
         let whole = store.conversation(&self.session, Span::Own).await?;
         *self.newest.lock().unwrap_or_else(PoisonError::into_inner) = newest;
         *self.memory() = Memory::AtWork;
-        Ok(Some(whole))
+        Ok(Some(whole.into_iter().map(|(_, message)| message).collect()))
     }
 
     /// A turn begins behind what is known; `scene` gets when and where that is.

@@ -7,7 +7,7 @@
 
 mod books;
 mod calls;
-mod effects;
+pub(crate) mod effects;
 mod tally;
 
 pub(crate) use books::{Account, Price, Scope, accounts, number};

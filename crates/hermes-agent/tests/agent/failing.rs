@@ -81,6 +81,7 @@ impl Sessions for Failing {
         rename(id: &SessionId, title: &str) -> Option<String>;
         rename_if_unnamed(id: &SessionId, title: &str) -> bool;
         branch(from: &SessionId, new: NewSession, upto: Option<MessageId>) -> ();
+        go_on_in(from: &SessionId, new: NewSession, upto: MessageId, messages: Vec<NewMessage>) -> Vec<MessageId>;
         delete(id: &SessionId) -> bool;
         delete_if_empty(id: &SessionId) -> bool;
         prune(filter: SessionFilter, dry_run: bool) -> Pruned;
@@ -106,7 +107,7 @@ impl Transcript for Failing {
     }
     reads! {
         messages(id: &SessionId) -> Vec<StoredMessage>;
-        conversation(id: &SessionId, span: Span) -> Vec<Message>;
+        conversation(id: &SessionId, span: Span) -> Vec<(MessageId, Message)>;
         around(id: &SessionId, message: MessageId, window: usize) -> Vec<StoredMessage>;
         export(id: &SessionId) -> Option<Export>;
     }

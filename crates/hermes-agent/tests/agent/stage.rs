@@ -176,7 +176,8 @@ impl Stage {
 
     /// The conversation as a resumed program would send it.
     pub(crate) async fn on_disk(&self, session: &SessionId) -> Vec<Message> {
-        let kept = self.store.conversation(session, Span::Own).await.unwrap();
+        let kept =
+            self.store.conversation(session, Span::Own).await.unwrap().into_iter().map(|(_, said)| said).collect();
         let talk = hermes_core::conversation::Conversation::new(session.clone()).with_history(kept);
         talk.history().iter().map(|message| (**message).clone()).collect()
     }
