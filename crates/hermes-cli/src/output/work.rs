@@ -74,6 +74,7 @@ struct Started {
 }
 
 /// How a call ended.
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Ended<'a> {
     pub(super) name: &'a str,
     pub(super) about: &'a str,
