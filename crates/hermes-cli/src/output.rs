@@ -364,11 +364,13 @@ impl Screen {
                 state.phase = Phase::Working { what: calls.join(", "), since: now };
             }
             Event::Notice { .. } | Event::Step { .. } => state.phase = Phase::Asking { since: now },
-            Event::ToolStarted { .. } | Event::Subagent { .. } => {
-                if let (caller, Event::ToolStarted { call_id, name, about }) = Caller::of(event) {
+            Event::ToolStarted { .. } | Event::Subagent { .. } => match Caller::of(event) {
+                (caller, Event::ToolStarted { call_id, name, about }) => {
                     state.work.begins(caller, call_id, name, about);
                 }
-            }
+                (caller, Event::Answer { .. } | Event::Failed { .. }) => state.work.leaves(&caller),
+                _ => {}
+            },
             Event::Reasoning { .. } if !matches!(state.phase, Phase::Thinking { .. }) => {
                 state.phase = Phase::Thinking { since: now };
             }
@@ -489,7 +491,7 @@ mod tests {
         let show = Show { format, aside, command: "hermes", usage_file: None };
         let screen = Screen::new(show, SessionId::new("s"), Stop::new());
         let told = |event: Event| {
-            let caller = Caller::Subagent { session: SessionId::new("c"), place: vec![1] };
+            let caller = Caller::Subagent(vec![(SessionId::new("c"), 1)]);
             screen.line_of_work(&mut screen.lock(), caller, &event)
         };
         let notice = |notice| told(Event::Notice { notice });

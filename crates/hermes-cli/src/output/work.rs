@@ -23,8 +23,8 @@ pub(super) struct Work {
 pub(super) enum Caller {
     /// The agent the person speaks to.
     Agent,
-    /// One that was sent out. Its place counts from 1 in each generation: the first task of the second one's is 2.1.
-    Subagent { session: SessionId, place: Vec<usize> },
+    /// One that was sent out: every generation down to it, each with the place of its task, which counts from 1.
+    Subagent(Vec<(SessionId, usize)>),
 }
 
 impl Caller {
@@ -32,25 +32,34 @@ impl Caller {
     pub(super) fn of(event: &Event) -> (Self, &Event) {
         let (mut caller, mut told) = (Self::Agent, event);
         while let Event::Subagent { task, session_id, event, .. } = told {
-            let mut place = match caller {
+            let mut line = match caller {
                 Self::Agent => Vec::new(),
-                Self::Subagent { place, .. } => place,
+                Self::Subagent(line) => line,
             };
-            place.push(task + 1);
-            caller = Self::Subagent { session: session_id.clone(), place };
+            line.push((session_id.clone(), task + 1));
+            caller = Self::Subagent(line);
             told = event;
         }
         (caller, told)
     }
+
+    /// Whether it is another one, or was sent out by it or by those it sent out.
+    fn is_of(&self, other: &Self) -> bool {
+        match (self, other) {
+            (_, Self::Agent) => true,
+            (Self::Agent, Self::Subagent(_)) => false,
+            (Self::Subagent(line), Self::Subagent(beginning)) => line.starts_with(beginning),
+        }
+    }
 }
 
-/// What a line begins with.
+/// What a line begins with: the first task of the second one's is 2.1.
 impl fmt::Display for Caller {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Agent => Ok(()),
-            Self::Subagent { place, .. } => {
-                let place: Vec<String> = place.iter().map(ToString::to_string).collect();
+            Self::Subagent(line) => {
+                let place: Vec<String> = line.iter().map(|(_, place)| place.to_string()).collect();
                 write!(f, "  sub-agent {} ", place.join("."))
             }
         }
@@ -65,6 +74,7 @@ struct Started {
 }
 
 /// How a call ended.
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Ended<'a> {
     pub(super) name: &'a str,
     pub(super) about: &'a str,
@@ -81,6 +91,11 @@ impl Work {
     /// A call ended that nobody is told about here.
     pub(super) fn forget(&mut self, caller: Caller, call: &CallId) {
         self.running.remove(&(caller, call.clone()));
+    }
+
+    /// Somebody is done. Calls that were dropped with them never end, and nobody waits for those any more.
+    pub(super) fn leaves(&mut self, caller: &Caller) {
+        self.running.retain(|(whose, _), _| !whose.is_of(caller));
     }
 
     /// The line for a call that ended, in one line of `width` cells as far as that goes.
@@ -204,5 +219,21 @@ mod tests {
         assert_eq!(ends(first), "  sub-agent 1 ✓ terminal  its");
         assert_eq!(ends(grandchild), "  sub-agent 2.1 ✓ terminal  theirs");
         assert_eq!(ends(Caller::Agent), "✓ terminal  mine");
+    }
+
+    #[test]
+    fn nobody_waits_for_calls_of_one_who_has_left() {
+        let step = || Event::Step { iteration: 1, of: 2 };
+        let (lead, other) = (of_child(0, "lead", step()), of_child(1, "other", step()));
+        let below = of_child(0, "lead", of_child(0, "below", step()));
+        let [lead, other, below] = [&lead, &other, &below].map(|event| Caller::of(event).0);
+        let (mut work, call) = (Work::default(), CallId::new("c"));
+        for caller in [&lead, &other, &below] {
+            work.begins(caller.clone(), &call, "terminal", &caller.to_string());
+        }
+        work.leaves(&lead);
+        assert_eq!(work.now().map(|(what, _)| what).as_deref(), Some("terminal sub-agent 2"));
+        work.leaves(&other);
+        assert_eq!(work.now().map(|(what, _)| what), None);
     }
 }

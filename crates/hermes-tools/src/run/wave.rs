@@ -241,9 +241,11 @@ async fn wait(
         }
     };
     let (status, cut) = tokio::select! {
+        biased;
+        // First, because a tool hears of an interrupt as soon as we do and may have ended because of it by now.
+        () = stop.wait() => (Status::Cancelled, End::Cancelled),
         joined = &mut task => return End::of(joined),
         () = limit_passed => (Status::TimedOut, End::TimedOut(limit.unwrap_or_default())),
-        () = stop.wait() => (Status::Cancelled, End::Cancelled),
     };
     own.stop();
     if let Ok(joined) = tokio::time::timeout(GRACE, &mut task).await {

@@ -31,13 +31,13 @@ pub fn index(settings: &Settings, audience: &Audience<'_>, scanner: &Scanner) ->
     shown.retain(|skill| {
         bar(skill, &settings.skills, audience.platform).is_none() && is_of_use(&skill.front, audience, &settings.around)
     });
-    let entries = vetted(entries(&shown, &catalogue.categories, settings.cover), scanner);
     if shown.is_empty() {
         return None;
     }
-    let lines = lines(&entries);
+    let lines = lines(&vetted(entries(&shown, &catalogue.categories, settings.cover), scanner));
     // Names alone can be put in an order that says something. No list is better than that one.
     if is_attack(&lines, scanner, Scope::Strict) {
+        tracing::warn!("the list of skills is kept from the model: its names together are an attack");
         return None;
     }
     Some(format!("## Skills\n{}\n\n<available_skills>\n{lines}</available_skills>", instruction(offers)))

@@ -163,7 +163,8 @@ fn viewed(
         .collect();
     let (tags, related_skills) = (front.own_words("tags"), front.own_words("related_skills"));
     let asked_for = variables.iter().flat_map(|one| [&one.prompt, &one.help, &one.required_for]).flatten();
-    let aside: Vec<&str> = tags.iter().chain(&related_skills).chain(asked_for).map(String::as_str).collect();
+    let aside = tags.iter().chain(&related_skills).chain(asked_for).chain(linked_files.paths());
+    let aside: Vec<&str> = aside.map(String::as_str).collect();
     let setup_needed = !missing.is_empty();
     let setup_note = setup_needed.then(|| {
         format!(
