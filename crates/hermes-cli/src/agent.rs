@@ -3,6 +3,7 @@
 use crate::app::App;
 use crate::args::How;
 use crate::commands::Trouble;
+use crate::economy;
 use crate::hands::{self, Hands};
 use crate::settings::Settings;
 use hermes_agent::gather::{self, Answerer, PromptSettings, Sources};
@@ -124,7 +125,10 @@ impl Parts<'_> {
             clock,
             listener: self.listener.clone(),
             hooks: Vec::new(),
+            scribe: economy::scribe(self.app, self.runtime)?,
             settings: hermes_agent::Settings {
+                compression: economy::policy(settings)?,
+                engine: economy::engine(settings)?,
                 iterations,
                 manner: Manner { retries, live: self.live, seed },
                 limits: limits(settings)?,

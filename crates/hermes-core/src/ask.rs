@@ -55,6 +55,8 @@ pub struct Line {
     breaks: Option<BreakCause>,
     /// What led to the next attempt, for the record.
     came_by: CameBy,
+    /// Whoever asks can make the conversation shorter, and wants to know when it is too long.
+    can_shorten: bool,
     /// No attempt begins after this.
     until: Option<Duration>,
     /// What was counted for answers that broke off and were asked for again.
@@ -87,6 +89,20 @@ impl Line {
             self.rests_until = Some(now.saturating_add(rest));
         }
         self.place = place;
+    }
+
+    /// Whether a conversation that is too long comes back to whoever asked, before another provider is tried.
+    pub(crate) fn can_shorten(&mut self, can: bool) {
+        self.can_shorten = can;
+    }
+
+    pub(crate) fn shortens(&self) -> bool {
+        self.can_shorten
+    }
+
+    /// The same model, for a question beside the conversation.
+    pub(crate) fn aside(&self) -> Self {
+        Self { place: self.place, model: self.model.clone(), conceded: self.conceded.clone(), ..Self::default() }
     }
 
     /// The next request will not extend the last one, and this is why: whoever changes what was sent says so here.
@@ -165,6 +181,12 @@ impl From<Fault> for Failure {
     fn from(fault: Fault) -> Self {
         Self { fault, during: During::Request }
     }
+}
+
+/// The model that the next question goes to, unless something happens to it.
+pub(crate) async fn reach(line: &mut Line, ports: &Ports<'_>, stop: &Stop) -> Result<Arc<dyn Model>, Fault> {
+    // Whoever asks looks after its login.
+    unless_stopped(stop, open(line, &mut true, ports)).await?
 }
 
 /// The model of the line: opened on first use, looked after once for each question.
@@ -249,8 +271,13 @@ async fn recover(
 ) -> Result<(), Fault> {
     let Failure { mut fault, during } = failure;
     let asked = during != During::Opening;
-    let mut means =
-        Means { retries: manner.retries, refresh: asked, rotate: asked, compress: false, next_provider: true };
+    let mut means = Means {
+        retries: manner.retries,
+        refresh: asked,
+        rotate: asked,
+        compress: line.can_shorten,
+        next_provider: true,
+    };
     let mut unusable = Vec::new();
     // A means that turns out not to exist is struck off and the plan is made again, so this ends.
     loop {

@@ -5,6 +5,8 @@
 //! person was told so, and everything is `Ok`; a store that fails in the middle of a turn is an error, because going on
 //! would lose what happens.
 
+mod shorter;
+
 use crate::clock::Clock;
 use crate::ports::{Card, Recorder};
 use crate::store::{SessionStore, StoreError};
@@ -25,7 +27,7 @@ pub struct Book {
     store: Option<Arc<dyn SessionStore>>,
     /// Why nothing is kept any more, where a store was there and could not be used.
     unusable: OnceLock<String>,
-    session: SessionId,
+    session: Mutex<SessionId>,
     clock: Arc<dyn Clock>,
     /// Where the results of the reply in work are kept, and which of its calls have begun an effect.
     open: Mutex<Open>,
@@ -73,7 +75,7 @@ impl Book {
         Self {
             store,
             unusable: OnceLock::new(),
-            session,
+            session: Mutex::new(session),
             run: Run { since: clock.now().into(), nth: RUNS.fetch_add(1, Ordering::Relaxed) },
             clock,
             open: Mutex::default(),
@@ -86,8 +88,9 @@ impl Book {
         }
     }
 
-    pub fn session(&self) -> &SessionId {
-        &self.session
+    /// Where the conversation is kept now.
+    pub fn session(&self) -> SessionId {
+        self.session.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Where the conversation is kept, if it is.
@@ -121,7 +124,7 @@ impl Book {
     pub(crate) async fn enter(&self) -> Result<Option<Vec<Message>>, StoreError> {
         *self.lost.lock().unwrap_or_else(PoisonError::into_inner) = None;
         let Some(store) = self.store() else { return Ok(None) };
-        let taken = store.take(&self.session).await;
+        let taken = store.take(&self.session()).await;
         let refused = matches!(taken, Err(StoreError::Taken { .. }));
         self.refused.store(refused, Ordering::Relaxed);
         let before = *self.memory();
@@ -139,7 +142,7 @@ impl Book {
             *self.memory() = Memory::AtWork;
             return Ok(None);
         }
-        let whole = store.conversation(&self.session, Span::Own).await?;
+        let whole = store.conversation(&self.session(), Span::Own).await?;
         *self.newest.lock().unwrap_or_else(PoisonError::into_inner) = newest;
         *self.memory() = Memory::AtWork;
         Ok(Some(whole.into_iter().map(|(_, message)| message).collect()))
@@ -164,7 +167,7 @@ impl Book {
     /// Lets others have the session.
     pub(crate) async fn leave(&self) -> Result<(), StoreError> {
         match self.store() {
-            Some(store) => store.let_go(&self.session).await,
+            Some(store) => store.let_go(&self.session()).await,
             None => Ok(()),
         }
     }
@@ -197,14 +200,14 @@ impl Book {
         store: &dyn SessionStore,
         messages: Vec<NewMessage>,
     ) -> Result<Option<MessageId>, StoreError> {
-        let rows = store.append(&self.session, messages).await;
+        let rows = store.append(&self.session(), messages).await;
         let row = self.unless_lost(rows)?.last().copied();
         self.holds(row);
         Ok(row)
     }
 
     async fn revise(&self, store: &dyn SessionStore, row: MessageId, new: NewMessage) -> Result<(), StoreError> {
-        let revised = store.revise(&self.session, row, new).await;
+        let revised = store.revise(&self.session(), row, new).await;
         self.unless_lost(revised)
     }
 
@@ -234,8 +237,8 @@ impl Book {
     pub(crate) async fn do_without(&self, reason: String) {
         if let Some(store) = self.store() {
             // The reason is told; what else stays behind on a disk that refuses to be written is no news beside it.
-            let _ = store.delete_if_empty(&self.session).await;
-            let _ = store.let_go(&self.session).await;
+            let _ = store.delete_if_empty(&self.session()).await;
+            let _ = store.let_go(&self.session()).await;
         }
         self.give_up(reason);
     }
@@ -260,9 +263,20 @@ impl Book {
 
     /// A call of a model whose reply is not part of the conversation, but was paid for.
     pub(crate) async fn paid(&self, reply: &Reply, card: Option<&Card>, took: Duration) -> Result<(), StoreError> {
+        self.paid_for("", reply, card, took).await
+    }
+
+    /// The same for a job beside the conversation.
+    pub(crate) async fn paid_for(
+        &self,
+        task: &str,
+        reply: &Reply,
+        card: Option<&Card>,
+        took: Duration,
+    ) -> Result<(), StoreError> {
         let Some(store) = self.store() else { return Ok(()) };
         let paid = async {
-            match self.call(reply, card, took) {
+            match self.call(task, reply, card, took) {
                 Some(call) => store.record_call(call).await,
                 None => Ok(()),
             }
@@ -280,7 +294,7 @@ impl Book {
         let _ = futures_util::future::join_all(keeping).await;
     }
 
-    fn call(&self, reply: &Reply, card: Option<&Card>, took: Duration) -> Option<CallRecord> {
+    fn call(&self, task: &str, reply: &Reply, card: Option<&Card>, took: Duration) -> Option<CallRecord> {
         let usage = reply.usage?;
         let card = card?;
         let cost = match usage.cost {
@@ -293,13 +307,13 @@ impl Book {
             None => Cost { source: "none".to_owned(), ..Cost::default() },
         };
         Some(CallRecord {
-            session: self.session.clone(),
+            session: self.session(),
             at: self.now(),
             provider: card.provider.clone(),
             base_url: card.base_url.clone(),
             billing_mode: String::new(),
             model: card.model.clone(),
-            task: String::new(),
+            task: task.to_owned(),
             usage,
             cost,
             took,
@@ -311,7 +325,7 @@ impl Book {
     pub async fn begins(&self, call: &ToolCall, touch: Touch) -> Result<(), StoreError> {
         let (Some(store), Touch::Changes) = (self.store(), touch) else { return Ok(()) };
         let effect = EffectRecord {
-            session: self.session.clone(),
+            session: self.session(),
             call: call.id.clone(),
             tool: call.function.name.clone(),
             started_at: self.now(),
@@ -341,7 +355,7 @@ impl Book {
         if !begun {
             return Ok(());
         }
-        let ended = store.end_effect(&self.session, &finished.call, state(finished), self.now()).await;
+        let ended = store.end_effect(&self.session(), &finished.call, state(finished), self.now()).await;
         self.unless_lost(ended)
     }
 
@@ -367,10 +381,10 @@ impl Book {
             return Ok(left.iter().filter(|_| is_lost).map(|call| call.id.clone()).collect());
         };
         let mut begun = Vec::new();
-        for effect in store.open_effects(&self.session).await? {
+        for effect in store.open_effects(&self.session()).await? {
             match left.iter().any(|call| call.id == effect.call) {
                 true => begun.push(effect.call),
-                false => store.end_effect(&self.session, &effect.call, EffectState::Done, self.now()).await?,
+                false => store.end_effect(&self.session(), &effect.call, EffectState::Done, self.now()).await?,
             }
         }
         Ok(begun)
@@ -379,7 +393,7 @@ impl Book {
     /// The model was told that nobody knows what became of this.
     pub(crate) async fn given_up(&self, call: &CallId) -> Result<(), StoreError> {
         let Some(store) = self.store() else { return Ok(()) };
-        store.end_effect(&self.session, call, EffectState::Unknown, self.now()).await
+        store.end_effect(&self.session(), call, EffectState::Unknown, self.now()).await
     }
 
     pub(crate) async fn turn_ended(&self, turn: TurnRecord) -> Result<(), StoreError> {
@@ -402,7 +416,8 @@ impl Recorder for Book {
         if self.store().is_some() {
             let upto = *self.newest.lock().unwrap_or_else(PoisonError::into_inner);
             let turn = *self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-            let exchange = Exchange { scene: Scene { upto, turn, ..exchange.scene }, ..exchange };
+            let scene = Scene { upto, turn, ..exchange.scene };
+            let exchange = Exchange { session: self.session(), scene, ..exchange };
             self.exchanges.lock().unwrap_or_else(PoisonError::into_inner).push(exchange);
         }
     }

@@ -11,7 +11,10 @@ use hermes_types::{BreakCause, Content, Message, Plain, Reasoning, Request, Sess
 use std::sync::Arc;
 
 pub struct Conversation {
+    /// Where it is kept.
     pub session: SessionId,
+    /// Its name on the wire, which stays when it goes on in another session: providers cache and route by it.
+    thread: SessionId,
     system: Option<Arc<Message>>,
     /// Words for the model that are shown to it after the system prompt and never kept.
     prefill: Vec<Arc<Message>>,
@@ -34,6 +37,7 @@ pub struct Conversation {
 impl Conversation {
     pub fn new(session: SessionId) -> Self {
         Self {
+            thread: session.clone(),
             session,
             system: None,
             prefill: Vec::new(),
@@ -47,6 +51,13 @@ impl Conversation {
             reasoning: None,
             max_output_tokens: None,
         }
+    }
+
+    /// A conversation that began as another session is known by its first name.
+    #[must_use]
+    pub fn known_as(mut self, thread: SessionId) -> Self {
+        self.thread = thread;
+        self
     }
 
     /// The system prompt, frozen, with what is said at call time only behind it.
@@ -84,11 +95,20 @@ impl Conversation {
     }
 
     /// Another history in place of this one. It counts as read: nothing in it may be added to.
-    pub(crate) fn replace(&mut self, history: Vec<Arc<Message>>) {
+    fn replace(&mut self, history: Vec<Arc<Message>>) {
         self.history.clear();
         self.meter.truncate(0);
         self.extend(history);
         self.sent = self.history.len();
+    }
+
+    /// Goes on with a shorter history, as the session it is kept in now. What nobody has read is still to be read.
+    pub(crate) fn shorten(&mut self, session: SessionId, history: Vec<Arc<Message>>) {
+        let unread = self.history.len() - self.sent.min(self.history.len());
+        self.session = session;
+        self.replace(history);
+        self.sent = self.history.len().saturating_sub(unread);
+        self.line.expect_break(BreakCause::Compression);
     }
 
     fn extend(&mut self, messages: impl IntoIterator<Item = Arc<Message>>) {
@@ -197,6 +217,21 @@ impl Conversation {
         Some(last)
     }
 
+    /// A question beside the conversation, which begins with its first `messages`: the same bytes, so that it costs
+    /// little where they are cached.
+    pub(crate) fn aside(&self, messages: usize, question: Message) -> Request {
+        let said = self.history.iter().take(messages);
+        let messages = self.system.iter().chain(&self.prefill).chain(said).cloned().chain([Arc::new(question)]);
+        Request {
+            messages: messages.collect(),
+            tools: self.tools.clone(),
+            reasoning: self.reasoning,
+            max_output_tokens: self.max_output_tokens,
+            session: Some(self.thread.clone()),
+            ..Request::default()
+        }
+    }
+
     /// The next question to the model: everything so far.
     pub(crate) fn request(&mut self, tool_choice: ToolChoice, max_output_tokens: Option<u32>) -> Request {
         self.sent = self.history.len();
@@ -207,7 +242,7 @@ impl Conversation {
             tool_choice,
             reasoning: self.reasoning,
             max_output_tokens: max_output_tokens.or(self.max_output_tokens),
-            session: Some(self.session.clone()),
+            session: Some(self.thread.clone()),
             ..Request::default()
         }
     }

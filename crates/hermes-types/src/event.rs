@@ -45,6 +45,22 @@ pub enum Event {
     },
     /// A message of the person reached the model in the middle of the turn.
     Delivered { text: String },
+    /// The conversation was too long and is shorter now. It goes on as `session_id`, which may be another than before.
+    Compressed {
+        session_id: SessionId,
+        /// What made it too long: `threshold`, `overflow`, `manual` or `hygiene`.
+        trigger: String,
+        /// The phase that sufficed: `prune`, `summary`, `fallback` or `truncate`.
+        phase: String,
+        tokens_before: u64,
+        tokens_after: u64,
+        messages_before: usize,
+        messages_after: usize,
+        duration_ms: u64,
+        /// Who wrote the summary, where one was written.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        model: Option<String>,
+    },
     /// Something that happened to a sub-agent; `task` counts the tasks of one call from 0.
     Subagent { call_id: CallId, task: usize, session_id: SessionId, event: Box<Event> },
     /// Something a person may want to know while waiting.
@@ -118,6 +134,10 @@ pub enum Notice {
     Again { reason: AgainReason },
     /// All iterations of the turn are used; the model is asked to answer with what it has.
     LastWord { iterations: u32 },
+    /// The conversation takes up this many tokens, more than is good; it is made shorter.
+    Compressing { tokens: u64 },
+    /// The conversation is too long and stays as it is, and why.
+    NotCompressed { tokens: u64, reason: String },
     /// A limit in dollars cannot be held, because this model's price is not known.
     PriceUnknown { model: String },
     /// Something the person should know, in words.

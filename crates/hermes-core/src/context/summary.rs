@@ -40,6 +40,7 @@ headings that have nothing under them.
 ## Critical Context";
 
 /// What is to be summarised.
+#[derive(Clone)]
 pub struct Material<'a> {
     history: &'a [Arc<Message>],
     /// From here …

@@ -61,9 +61,14 @@ impl Turn<'_> {
         self.talk.offer(self.ports.hands.offered());
         self.ports.hands.begin_turn();
         self.talk.line.begin_turn(self.clock());
+        self.talk.line.can_shorten(self.ports.economy.policy.enabled);
         self.talk.line.try_until(self.ports.purse.deadline());
         self.enter().await?;
-        self.ports.book.turn_begins(self.scene(&asked));
+        let start = match asked {
+            Asked::Question(_) => TurnStart::Question,
+            Asked::GoOn => TurnStart::GoOn,
+        };
+        self.ports.book.turn_begins(self.scene(start));
         match asked {
             Asked::GoOn => {
                 if !self.talk.is_unfinished() {
@@ -102,16 +107,13 @@ impl Turn<'_> {
     }
 
     /// What the turn begins with, as far as the conversation on disk does not tell it.
-    fn scene(&self, asked: &Asked) -> TurnScene {
+    pub(super) fn scene(&self, asked: TurnStart) -> TurnScene {
         TurnScene {
             run: Run::default(),
             nth: 0,
             began: self.began,
             after: None,
-            asked: match asked {
-                Asked::Question(_) => TurnStart::Question,
-                Asked::GoOn => TurnStart::GoOn,
-            },
+            asked,
             iterations: self.ports.iterations,
             retries: self.ports.manner.retries,
             live: self.ports.manner.live,
@@ -227,7 +229,7 @@ fn parts_so_far(history: &[Arc<Message>]) -> Vec<String> {
 }
 
 /// Where the question of the last turn stands.
-fn question_at(history: &[Arc<Message>]) -> Option<usize> {
+pub(super) fn question_at(history: &[Arc<Message>]) -> Option<usize> {
     let is_question = |message: &Message| matches!(message, Message::User(_)) && !words::is_synthetic(message);
     history.iter().rposition(|message| is_question(message))
 }

@@ -67,20 +67,27 @@ impl Turn<'_> {
 
     /// Asks the model: retry, refresh, rotate, fall back are all inside, all by the plan.
     pub(super) async fn ask(&mut self, choice: ToolChoice, stop: &Stop) -> Result<Reply, End> {
-        let request = self.talk.request(choice, self.output_room());
-        let began = self.clock();
-        let ports = self.ports.asking();
-        let mut manner = self.ports.manner;
-        manner.seed = manner.seed.wrapping_add(self.talk.line.calls());
-        let asked = ask(request, &mut self.talk.line, manner, &ports, stop).await;
-        self.took = self.clock().saturating_sub(began);
-        self.pay_in_vain().await?;
-        let reply = asked.map_err(|fault| match fault.kind {
-            FaultKind::Interrupted => End::Interrupted(Interrupted::WhileAsking),
-            _ => End::Unanswered(fault),
-        })?;
-        self.count(&reply);
-        Ok(reply)
+        loop {
+            let request = self.talk.request(choice.clone(), self.output_room());
+            let began = self.clock();
+            let ports = self.ports.asking();
+            let mut manner = self.ports.manner;
+            manner.seed = manner.seed.wrapping_add(self.talk.line.calls());
+            let asked = ask(request, &mut self.talk.line, manner, &ports, stop).await;
+            self.took = self.clock().saturating_sub(began);
+            self.pay_in_vain().await?;
+            match asked {
+                Ok(reply) => {
+                    self.count(&reply);
+                    return Ok(reply);
+                }
+                Err(fault) if fault.kind == FaultKind::Interrupted => {
+                    return Err(End::Interrupted(Interrupted::WhileAsking));
+                }
+                Err(fault) if self.shorten_after(&fault, stop).await? => {}
+                Err(fault) => return Err(End::Unanswered(fault)),
+            }
+        }
     }
 
     /// Answers that broke off were counted by the provider, so they are counted here.
