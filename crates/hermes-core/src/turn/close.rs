@@ -97,7 +97,7 @@ impl Turn<'_> {
     }
 
     /// The end stays as it is, with the truth about its record beside it.
-    fn remember_loss(&mut self, kept: Result<(), End>) {
+    pub(super) fn remember_loss(&mut self, kept: Result<(), End>) {
         if let Err(End::NotKept(reason)) = kept {
             self.not_kept.get_or_insert(reason);
         }
