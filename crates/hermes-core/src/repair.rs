@@ -11,6 +11,8 @@ use std::collections::VecDeque;
 const LOST: &str = "[The result of this call was not kept.]";
 /// What stands for a reply without words: providers refuse an empty one.
 pub(crate) const EMPTY: &str = "(empty)";
+/// What a call without a name is called: providers refuse a blank one.
+const NAMELESS: &str = "invalid_tool_call";
 /// What stands in front of the result of a call whose arguments cannot be read any more.
 const CORRUPTED: &str = "[The arguments of this call were damaged and are shown empty.]";
 
@@ -79,6 +81,9 @@ fn paired(said: &mut Assistant, results: Vec<ToolResult>, is_last: bool) -> Vec<
             .find(|slot| slot.as_ref().is_some_and(|result| answers(result, call)))
             .and_then(Option::take);
         call.id = call.pairing_id().clone();
+        if call.function.name.trim().is_empty() {
+            call.function.name = NAMELESS.to_owned();
+        }
         let damaged = call.function.arguments.parse().is_err();
         if damaged {
             call.function.arguments = "{}".into();
@@ -89,6 +94,9 @@ fn paired(said: &mut Assistant, results: Vec<ToolResult>, is_last: bool) -> Vec<
             None => lost(call),
         };
         result.tool_call_id = call.id.clone();
+        if result.name.as_ref().is_some_and(|name| name.trim().is_empty()) {
+            result.name = Some(call.function.name.clone());
+        }
         if damaged && !result.content.text().starts_with(CORRUPTED) {
             let told = std::mem::take(&mut result.content);
             result.content = CORRUPTED.into();

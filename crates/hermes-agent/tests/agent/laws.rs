@@ -2,7 +2,7 @@
 //! makes any moves in any order. `PROPTEST_CASES=10000` tells more tales than the usual 256.
 
 use crate::puppet::{Puppet, answer};
-use crate::script::{Act, Scripted, acts};
+use crate::script::{Act, Scripted, acts, unique};
 use crate::stage::{Plan, Stage, in_memory};
 use hermes_agent::{Agent, Beginning, Kit};
 use hermes_core::stop::Stop;
@@ -14,7 +14,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::Poll;
 
@@ -92,6 +92,8 @@ async fn dropped_after<T>(steps: usize, work: impl Future<Output = T>) -> Option
 struct Theatre {
     stage: Stage,
     told: AtomicUsize,
+    /// The calls of the tale that is told have this number and later ones.
+    since: AtomicU64,
     /// Whom the tool `stops` stops.
     stop: Arc<Mutex<Stop>>,
     tools: Vec<Puppet>,
@@ -117,7 +119,7 @@ impl Theatre {
             })
             .on(&stage),
         ];
-        Self { stage, told: AtomicUsize::new(0), stop, tools, ends: Mutex::default() }
+        Self { stage, told: AtomicUsize::new(0), since: AtomicU64::new(0), stop, tools, ends: Mutex::default() }
     }
 
     fn kit(&self, tale: &Tale, model: &Arc<Scripted>) -> Arc<Kit> {
@@ -132,11 +134,12 @@ impl Theatre {
         self.stage.beginning(&format!("20260102_030405_{number:06x}"))
     }
 
-    /// Everything that ran so far, by the number of the call; what only looks may run again after a fall.
+    /// Everything that ran in this tale, by the number of the call; what only looks may run again after a fall.
     fn ran(&self, tale: &Tale) -> Vec<u64> {
         let counts = |tool: &&Puppet| tale.falls.is_empty() || !tool.only_looks();
         let all = self.tools.iter().filter(counts).flat_map(Puppet::ran);
-        all.filter_map(|arguments: Value| arguments["n"].as_u64()).collect()
+        let since = self.since.load(Ordering::SeqCst);
+        all.filter_map(|arguments: Value| arguments["n"].as_u64()).filter(|number| *number >= since).collect()
     }
 
     /// Turns that are dropped in the middle, one behind the other.
@@ -166,6 +169,7 @@ impl Theatre {
     }
 
     async fn tell(&self, tale: &Tale) -> Result<(), TestCaseError> {
+        self.since.store(unique(), Ordering::SeqCst);
         let model = Scripted::new(&tale.acts, tale.has_spare, tale.reuses_ids);
         let (kit, beginning) = (self.kit(tale, &model), self.beginning());
         let agent = Agent::begin(kit.clone(), beginning.clone());

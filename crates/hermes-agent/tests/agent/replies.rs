@@ -202,6 +202,23 @@ async fn an_answer_beside_housekeeping_needs_no_second_one() {
     }
 }
 
+/// What the person read as the answer is what the model is told that it said.
+#[tokio::test]
+async fn an_answer_from_before_is_sent_as_the_last_word_of_its_turn() {
+    for mode in MODES {
+        let plan = json!({"todos": [{"id": "1", "content": "look", "status": "completed"}]});
+        let moves = [Move::say("All done.").call("todo", plan), nothing(), Move::say("Yes.")];
+        let server = ModelServer::start(moves).await;
+        let stage = Stage::at(&server, mode).await;
+        let mut agent = stage.agent();
+        stage.turn(&mut agent, "Go.").await;
+        stage.turn(&mut agent, "Sure?").await;
+        let last = server.model_requests().pop().unwrap().body.unwrap().to_string();
+        assert_eq!(last.matches("All done.").count(), 2, "{mode:?}: {last}");
+        server.finish();
+    }
+}
+
 #[tokio::test]
 async fn what_stood_beside_real_work_is_no_answer() {
     for mode in MODES {

@@ -120,6 +120,17 @@ fn each_kind_of_damage_has_its_mending() {
 }
 
 #[test]
+fn a_call_without_a_name_gets_one_that_can_be_sent() {
+    let nameless = ToolCall::new(CallId::new("a"), " ", "{}");
+    let result = Message::tool(&CallId::new("a"), "", "no such tool");
+    let whole = mended([Message::user("ask"), calls("", [nameless]), result, Message::assistant("reply")]);
+    let [_, Message::Assistant(said), Message::Tool(result), _] = whole.as_slice() else { panic!("{whole:?}") };
+    assert_eq!(said.tool_calls[0].function.name, "invalid_tool_call");
+    assert_eq!(result.name.as_deref(), Some("invalid_tool_call"));
+    assert_eq!(mended(whole.clone()), whole);
+}
+
+#[test]
 fn half_of_two_signed_replies_is_not_replayed() {
     let signed = |text: &str| {
         Message::Assistant(Assistant {

@@ -33,7 +33,11 @@ impl Turn<'_> {
         match end {
             // Every call has its result, also when it is an error once more.
             End::UnknownTools => return self.act(reply, stop).await.err().unwrap_or(end),
-            End::SaidBefore => reply.message.content = self.said_before.take().map(Into::into),
+            End::SaidBefore => {
+                reply.message.content = self.said_before.take().map(Into::into);
+                // They would be sent in its place.
+                reply.message.codex_message_items = None;
+            }
             _ => {}
         }
         // Whatever it still wants to call, nobody will answer.
@@ -97,7 +101,7 @@ impl Turn<'_> {
     }
 
     /// The end stays as it is, with the truth about its record beside it.
-    fn remember_loss(&mut self, kept: Result<(), End>) {
+    pub(super) fn remember_loss(&mut self, kept: Result<(), End>) {
         if let Err(End::NotKept(reason)) = kept {
             self.not_kept.get_or_insert(reason);
         }

@@ -278,9 +278,8 @@ impl Turn<'_> {
 
     /// What a job beside the conversation cost, in the sums of the turn.
     fn add_up(&mut self, usage: Option<Usage>) {
-        if let Some(usage) = usage {
-            *self.usage.get_or_insert_default() += usage;
-        }
-        self.ports.purse.pay(usage.as_ref());
+        let last_prompt = self.last_prompt;
+        self.count_usage(usage);
+        self.last_prompt = last_prompt;
     }
 }

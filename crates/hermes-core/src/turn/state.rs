@@ -103,18 +103,25 @@ impl<'a> Turn<'a> {
         reading
     }
 
-    /// Adds a reply to the sums of the turn, and to what the whole tree of agents spent.
+    /// Takes note of what came back beside the words of a reply.
     pub(super) fn count(&mut self, reply: &Reply) {
+        self.count_usage(reply.usage);
         if let Some(usage) = reply.usage {
-            *self.usage.get_or_insert_default() += usage;
-            self.last_prompt = Some(usage.prompt());
             self.talk.counted(usage.prompt());
         }
         self.answered_by.clone_from(&reply.model);
         if let Some(thoughts) = reply.message.reasoning.as_ref().filter(|text| !text.trim().is_empty()) {
             self.reasoning = Some(thoughts.clone());
         }
-        if !self.ports.purse.pay(reply.usage.as_ref()) && !self.price_told {
+    }
+
+    /// Adds to the sums of the turn, and to what the whole tree of agents spent.
+    pub(super) fn count_usage(&mut self, usage: Option<Usage>) {
+        if let Some(usage) = usage {
+            *self.usage.get_or_insert_default() += usage;
+            self.last_prompt = Some(usage.prompt());
+        }
+        if !self.ports.purse.pay(usage.as_ref()) && !self.price_told {
             self.price_told = true;
             let model = self.talk.line.model().map(|model| model.card().model.clone()).unwrap_or_default();
             self.notice(Notice::PriceUnknown { model });

@@ -75,7 +75,7 @@ impl Turn<'_> {
             manner.seed = manner.seed.wrapping_add(self.talk.line.calls());
             let asked = ask(request, &mut self.talk.line, manner, &ports, stop).await;
             self.took = self.clock().saturating_sub(began);
-            self.pay_in_vain().await?;
+            self.pay_in_vain().await;
             match asked {
                 Ok(reply) => {
                     self.count(&reply);
@@ -91,13 +91,13 @@ impl Turn<'_> {
     }
 
     /// Answers that broke off were counted by the provider, so they are counted here.
-    async fn pay_in_vain(&mut self) -> Result<(), End> {
+    async fn pay_in_vain(&mut self) {
         for (card, usage) in self.talk.line.take_in_vain() {
             let reply = Reply { usage: Some(usage), ..Reply::default() };
-            self.count(&reply);
-            self.ports.book.paid(&reply, Some(&card), self.took).await.map_err(lost)?;
+            self.count_usage(reply.usage);
+            let paid = self.ports.book.paid(&reply, Some(&card), self.took).await;
+            self.remember_loss(paid.map_err(lost));
         }
-        Ok(())
     }
 
     /// More room for the output after it was too small.

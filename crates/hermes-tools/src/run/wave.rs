@@ -99,7 +99,8 @@ impl Hands {
                     Err(finished) => finished,
                 },
             };
-            let finished = self.unbegun(settled, read.shown.as_ref(), desk).await;
+            let mut finished = self.unbegun(settled, read.shown.as_ref(), desk).await;
+            finished.content = frame::unmarked(finished.content);
             abort = abort.or(tell(witness, &finished).await);
             put(&mut results, place, finished);
         }
@@ -202,8 +203,8 @@ impl Hands {
         let sizes = desk.room.sizes();
         finished.content = desk.shop.spill.capped(&finished.call, card.result_cap, finished.content, sizes).await;
         finished.content = match card.source {
-            Source::Strangers => frame::framed(&card.name, frame::unmarked(finished.content)),
-            Source::Machine => frame::unmarked(finished.content),
+            Source::Strangers => frame::framed(&card.name, finished.content),
+            Source::Machine => finished.content,
         };
         let hints = match arguments.filter(|_| !failed) {
             Some(arguments) => desk.hints.for_call(arguments, desk.ground(), desk.shop.objection()).await,
@@ -214,6 +215,8 @@ impl Hands {
         for note in hints.into_iter().chain(note) {
             finished.content.append(&format!("\n\n{note}"));
         }
+        // Last of all, because files of the project speak in the notes too.
+        finished.content = frame::unmarked(finished.content);
         finished
     }
 }
