@@ -166,6 +166,9 @@ pub trait Transcript: Send + Sync {
     /// with the place it is kept at.
     fn conversation(&self, id: &SessionId, span: Span) -> Kept<'_, Vec<(MessageId, Message)>>;
 
+    /// One message, whichever session it is in and whatever became of it.
+    fn message(&self, message: MessageId) -> Kept<'_, Option<StoredMessage>>;
+
     /// The messages around one, at most `window` on each side.
     fn around(&self, id: &SessionId, message: MessageId, window: usize) -> Kept<'_, Vec<StoredMessage>>;
 

@@ -108,6 +108,7 @@ impl Transcript for Failing {
     reads! {
         messages(id: &SessionId) -> Vec<StoredMessage>;
         conversation(id: &SessionId, span: Span) -> Vec<(MessageId, Message)>;
+        message(message: MessageId) -> Option<StoredMessage>;
         around(id: &SessionId, message: MessageId, window: usize) -> Vec<StoredMessage>;
         export(id: &SessionId) -> Option<Export>;
     }
