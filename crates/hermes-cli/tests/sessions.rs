@@ -6,12 +6,15 @@
     reason = "a stage that cannot be set up reports itself by a panic"
 )]
 
-use hermes_core::store::{Sessions, Transcript};
+use hermes_core::store::{Ledger, Sessions, Transcript};
 use hermes_store::SqliteStore;
 use hermes_testkit::{FakeClock, Ran, World, golden};
-use hermes_types::{Assistant, CallId, EndReason, Message, Moment, NewMessage, NewSession, SessionId, ToolCall};
+use hermes_types::{
+    Assistant, CallId, CompressionRecord, EndReason, Message, Moment, NewMessage, NewSession, SessionId, ToolCall,
+};
 use serde_json::{Value, json};
 use std::sync::Arc;
+use std::time::Duration;
 
 const HERMES: &str = env!("CARGO_BIN_EXE_hermes");
 /// 2020-09-13 12:26:40 UTC
@@ -225,6 +228,41 @@ async fn a_branch_is_made_where_it_was_asked_for() {
     story.run(&["branch", "20251009_0853", "--title", "Idea"], 1).await;
     story.run(&["branch", "20251009_0853", "--at", "999"], 1).await;
     assert_eq!(story.json(&["stats", "--json"]).await["sessions"], before);
+}
+
+#[tokio::test]
+async fn a_conversation_that_was_compressed_says_how_often_and_what_that_saved() {
+    let mut story = Story::new(World::new());
+    let past = Past::of(&story.world).await;
+    let old = past.session("20200913_122640_aa0001", "cli", vec![Message::user("Plan the garden")]).await;
+    past.store.rename(&old, "Garden").await.expect("a name");
+    let compression = |session: &SessionId, tokens_after, stopped: Option<&str>| CompressionRecord {
+        session: session.clone(),
+        child: None,
+        at: Moment::from_seconds(BEGAN),
+        messages_before: 120,
+        messages_after: 24,
+        tokens_before: 100_000,
+        tokens_after,
+        took: Duration::from_secs(9),
+        model: None,
+        phase: "summary".into(),
+        trigger: "threshold".into(),
+        stopped: stopped.map(str::to_owned),
+    };
+    past.store.record_compression(compression(&old, 20_000, None)).await.expect("kept");
+    let upto = past.store.messages(&old).await.expect("read")[0].id;
+    let new = NewSession::new(SessionId::new("20200913_132640_aa0002"), "cli");
+    let child = new.id.clone();
+    let at = Some(Moment::from_seconds(BEGAN + 60.0));
+    let messages = vec![NewMessage { at, ..Message::user("So far: a garden is planned.").into() }];
+    past.store.go_on_in(&old, NewSession { started_at: at, ..new }, upto, messages).await.expect("gone on");
+    past.store.record_compression(compression(&child, 16_000, None)).await.expect("kept");
+    past.store.record_compression(compression(&child, 100_000, Some("the summary was empty"))).await.expect("kept");
+    past.end().await;
+    story.run(&["show", "Garden #2"], 0).await;
+    story.run(&["show", old.as_str()], 0).await;
+    story.end("compressed");
 }
 
 #[tokio::test]

@@ -7,7 +7,9 @@
 
 mod books;
 mod calls;
+mod compressions;
 pub(crate) mod effects;
+pub(crate) mod rest;
 mod tally;
 
 pub(crate) use books::{Account, Price, Scope, accounts, number};
@@ -20,8 +22,8 @@ use crate::session;
 use crate::store::SqliteStore;
 use hermes_core::store::{Kept, Ledger};
 use hermes_types::{
-    CallId, CallRecord, CompressionRecord, EffectRecord, EffectState, Insights, Moment, SessionId, Spent, TurnRecord,
-    UsageRow,
+    CallId, CallRecord, CompressionRecord, EffectRecord, EffectState, Insights, Moment, SessionId, Spent, SummaryRest,
+    TurnRecord, UsageRow,
 };
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -36,7 +38,22 @@ impl Ledger for SqliteStore {
     }
 
     fn record_compression(&self, compression: CompressionRecord) -> Kept<'_, ()> {
-        self.write(move |db| record_compression(db, &compression))
+        self.write(move |db| compressions::record(db, &compression))
+    }
+
+    fn compressions(&self, session: &SessionId) -> Kept<'_, Vec<CompressionRecord>> {
+        let session = session.clone();
+        self.read(move |db| compressions::of_conversation(db, &session))
+    }
+
+    fn summary_rest(&self, session: &SessionId) -> Kept<'_, SummaryRest> {
+        let session = session.clone();
+        self.read(move |db| rest::get(db, &session))
+    }
+
+    fn set_summary_rest(&self, session: &SessionId, rest: SummaryRest) -> Kept<'_, ()> {
+        let session = session.clone();
+        self.write(move |db| rest::set(db, &session, &rest))
     }
 
     fn begin_effect(&self, effect: EffectRecord) -> Kept<'_, ()> {
@@ -83,28 +100,6 @@ fn record_turn(db: &Db, turn: &TurnRecord) -> DbResult<()> {
             integer(turn.model_calls),
             integer(turn.tool_calls),
             &turn.error,
-        ))?;
-    Ok(())
-}
-
-fn record_compression(db: &Db, compression: &CompressionRecord) -> DbResult<()> {
-    session::exists(db, &compression.session)?;
-    db.connection
-        .prepare_cached(
-            "INSERT INTO hermes_compressions(session_id, child_session_id, at, tokens_before, tokens_after, took_ms,
-                 model, phase, cause)
-             VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-        )?
-        .execute((
-            compression.session.as_str(),
-            compression.child.as_ref().map(SessionId::as_str),
-            compression.at.seconds(),
-            integer(compression.tokens_before),
-            integer(compression.tokens_after),
-            milliseconds(compression.took),
-            &compression.model,
-            &compression.phase,
-            &compression.trigger,
         ))?;
     Ok(())
 }

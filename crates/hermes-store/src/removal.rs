@@ -15,7 +15,7 @@ use hermes_types::{Kinship, Moment, Pruned, SessionFilter, SessionId};
 use std::collections::HashMap;
 
 /// Tables whose rows are about a session and worth nothing without it.
-const BESIDE: [&str; 4] = ["hermes_effects", "hermes_turns", "hermes_compressions", "hermes_exchanges"];
+const BESIDE: [&str; 5] = ["hermes_effects", "hermes_turns", "hermes_compressions", "hermes_exchanges", "hermes_rests"];
 /// A session that never ended may still be in use when something was said in it within this time.
 const STILL_WARM: f64 = 86_400.0;
 

@@ -34,7 +34,7 @@ pub use session::{
     EffectRecord, EffectState, EndReason, Exchange, Export, Found, Hit, Insights, Kinship, ListOrder, Manner, Meant,
     MessageId, ModelUse, Neighbour, NewMessage, NewSession, Notable, Pruned, Relative, RowState, Run, Scene,
     SearchOrder, SearchQuery, Sent, Session, SessionFilter, SessionSummary, Share, SourceUse, Span, Spent, StoreFacts,
-    StoredMessage, Title, TitleFault, TurnRecord, TurnScene, TurnStart, UsageRow, preview,
+    StoredMessage, SummaryRest, Title, TitleFault, TurnRecord, TurnScene, TurnStart, UsageRow, preview,
 };
 pub use stop::StopReason;
 pub use text::clip;

@@ -177,8 +177,7 @@ impl Stage {
 
     /// The conversation as a resumed program would send it.
     pub(crate) async fn on_disk(&self, session: &SessionId) -> Vec<Message> {
-        let kept: Vec<Message> =
-            self.store.conversation(session, Span::Own).await.unwrap().into_iter().map(|(_, said)| said).collect();
+        let kept = self.store.conversation(session, Span::Own).await.unwrap().into_iter().map(|(_, said)| said);
         let talk = hermes_core::conversation::Conversation::new(session.clone()).with_history(kept);
         talk.history().iter().map(|message| (**message).clone()).collect()
     }

@@ -95,7 +95,7 @@ async fn ours(store: &SqliteStore) -> BTreeMap<String, (Vec<StoredMessage>, Vec<
         let id = SessionId::new(name);
         let Some(session) = store.session(&id).await.expect("read") else { continue };
         let messages = store.messages(&id).await.expect("read");
-        let conversation = said(&store, &id, Span::WithAncestors).await.expect("read");
+        let conversation = said(store, &id, Span::WithAncestors).await.expect("read");
         seen.insert(name.to_owned(), (messages, conversation, session.title));
     }
     seen

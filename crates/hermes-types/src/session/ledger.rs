@@ -95,20 +95,42 @@ pub struct TurnRecord {
     pub error: Option<String>,
 }
 
-/// What a compression did.
+/// What a compression did, or why it did nothing.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CompressionRecord {
     pub session: SessionId,
     /// Where the conversation went on, when not in place.
     pub child: Option<SessionId>,
     pub at: Moment,
+    pub messages_before: u64,
+    pub messages_after: u64,
     pub tokens_before: u64,
     pub tokens_after: u64,
     pub took: Duration,
+    /// Who wrote the summary, where there is one.
     pub model: Option<String>,
-    /// The phase that sufficed.
+    /// The phase that sufficed, or the one it stopped in.
     pub phase: String,
     pub trigger: String,
+    /// Why it stopped without making the conversation shorter.
+    pub stopped: Option<String>,
+}
+
+impl CompressionRecord {
+    /// The tokens that every request since is shorter by; `None` when nothing became shorter.
+    pub fn saved(&self) -> Option<u64> {
+        self.tokens_before.checked_sub(self.tokens_after).filter(|saved| *saved > 0 && self.stopped.is_none())
+    }
+}
+
+/// How long no summary is asked for in a conversation, after asking failed.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct SummaryRest {
+    pub until: Option<Moment>,
+    /// Failures in a row.
+    pub failures: u64,
+    /// What the last one was.
+    pub reason: Option<String>,
 }
 
 /// A call of a tool that may change the world, known before it runs.

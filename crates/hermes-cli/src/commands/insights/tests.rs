@@ -77,6 +77,8 @@ fn a_week() -> Report {
         sessions_included: 2,
         active_seconds: 5_460.0,
         ended_sessions: 4,
+        compressions: 2,
+        compression_tokens_saved: 164_000,
         models: vec![
             model("anthropic/claude-sonnet-4.5", "openrouter", "", 21, 90_000, Some(1.75)),
             model("qwen3-coder:30b", "custom", "", 3, 5_000, None),
