@@ -47,7 +47,7 @@ impl Ttl {
     }
 
     pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|ttl| ttl.as_str() == word.trim())
+        Self::ALL.into_iter().find(|ttl| ttl.as_str().eq_ignore_ascii_case(word.trim()))
     }
 }
 
