@@ -91,7 +91,7 @@ mod tests {
         json!({"type": "text", "text": words})
     }
 
-    fn said(blocks: Value) -> Value {
+    fn said(blocks: &Value) -> Value {
         json!({"messages": [{"role": "user", "content": blocks}]})
     }
 
@@ -109,8 +109,8 @@ mod tests {
         let hour = json!([{"type": "text", "text": "w", "cache_control": {"type": "ephemeral", "ttl": "1h"}}]);
         for (protocol, body) in [
             (Protocol::Anthropic, native),
-            (Protocol::Chat, said(json!([text("a"), marked(text("b"))]))),
-            (Protocol::Chat, said(hour)),
+            (Protocol::Chat, said(&json!([text("a"), marked(text("b"))]))),
+            (Protocol::Chat, said(&hour)),
             (Protocol::Responses, json!({"input": [{"role": "user", "content": "cache_control"}]})),
         ] {
             assert_eq!(complaints(protocol, &body), [""; 0], "{body}");
@@ -125,16 +125,16 @@ mod tests {
         let day = json!({"type": "text", "text": "w", "cache_control": {"type": "ephemeral", "ttl": "1d"}});
         let on_message = json!({"messages": [marked(json!({"role": "user", "content": "a"}))]});
         let table = [
-            (native, said(json!(vec![marked(text("w")); 5])), "5 cache markers are more than 4"),
-            (native, said(json!([marked(text("w")), hour])), "cache markers must all be of one kind"),
-            (native, said(json!([marked(json!({"type": "thinking", "thinking": "t"}))])), "thinking cannot bear one"),
-            (native, said(json!([marked(text(" \n"))])), "has a cache marker on empty text"),
-            (native, said(inner), "messages[0].content[0].content[0] has a cache marker, and text cannot bear one"),
-            (native, said(json!([day])), "has an odd cache marker"),
+            (native, said(&json!(vec![marked(text("w")); 5])), "5 cache markers are more than 4"),
+            (native, said(&json!([marked(text("w")), hour])), "cache markers must all be of one kind"),
+            (native, said(&json!([marked(json!({"type": "thinking", "thinking": "t"}))])), "thinking cannot bear one"),
+            (native, said(&json!([marked(text(" \n"))])), "has a cache marker on empty text"),
+            (native, said(&inner), "messages[0].content[0].content[0] has a cache marker, and text cannot bear one"),
+            (native, said(&json!([day])), "has an odd cache marker"),
             (native, on_message.clone(), "messages[0] has a cache marker, and nothing cannot bear one"),
             (chat, on_message, "messages[0] has a cache marker, and nothing cannot bear one"),
-            (chat, said(json!([marked(json!({"type": "image_url"}))])), "image_url cannot bear one"),
-            (chat, said(json!([marked(text(""))])), "has a cache marker on empty text"),
+            (chat, said(&json!([marked(json!({"type": "image_url"}))])), "image_url cannot bear one"),
+            (chat, said(&json!([marked(text(""))])), "has a cache marker on empty text"),
             (responses, json!({"input": [{"content": [marked(text("w"))]}]}), "text cannot bear one"),
         ];
         for (protocol, body, expected) in table {
