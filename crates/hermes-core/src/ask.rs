@@ -55,6 +55,16 @@ pub struct Line {
     breaks: Option<BreakCause>,
     /// What led to the next attempt, for the record.
     came_by: CameBy,
+    /// The window of this model, by its own word, where that is less than was known.
+    window: Option<Learnt>,
+}
+
+/// A window that a refusal named.
+#[derive(Debug, Clone, Copy)]
+struct Learnt {
+    tokens: u64,
+    /// Nobody was told yet; that happens once an answer shows that the model is there.
+    is_news: bool,
 }
 
 impl Line {
@@ -72,11 +82,27 @@ impl Line {
             self.rests_until = Some(now.saturating_add(rest));
         }
         self.place = place;
+        self.window = None;
     }
 
     /// The next request will not extend the last one, and this is why: whoever changes what was sent says so here.
     pub fn expect_break(&mut self, cause: BreakCause) {
         self.breaks = Some(cause);
+    }
+
+    /// The tokens the model in use can read and write in one go, as far as anybody knows by now.
+    pub fn window(&self) -> Option<u64> {
+        let stated = self.model.as_ref().map(|model| model.card().context_window);
+        self.window.map(|learnt| learnt.tokens).or(stated)
+    }
+
+    /// Takes note of a window that a refusal named, if it is less than was known. Nothing is guessed.
+    fn learn(&mut self, fault: &Fault) {
+        if let (Some(tokens), Some(known)) = (fault.window, self.window())
+            && tokens < known
+        {
+            self.window = Some(Learnt { tokens, is_news: true });
+        }
     }
 
     /// Attempts so far, those that failed included.
@@ -112,6 +138,10 @@ pub async fn ask(
                 match attempt(&*model, Arc::new(request.clone()), line, manner, ports, stop).await {
                     Ok(reply) => {
                         ports.switchboard.answered(line.place);
+                        if let Some(learnt) = line.window.as_mut().filter(|learnt| learnt.is_news) {
+                            learnt.is_news = false;
+                            ports.switchboard.learnt(line.place, learnt.tokens);
+                        }
                         return Ok(reply);
                     }
                     Err(failure) => failure,
@@ -120,6 +150,7 @@ pub async fn ask(
             Err(fault) => Failure { fault, during: During::Opening },
         };
         tries.attempts += 1;
+        line.learn(&failure.fault);
         let told_in_part = failure.during == During::Answer;
         recover(failure, line, &mut tries, manner, roll(&mut dice), ports, stop).await?;
         if told_in_part {

@@ -1,6 +1,8 @@
 //! What a turn may spend: iterations of its own, and time, tokens and money shared by the whole tree of agents.
 
+use crate::receipt::Receipt;
 use hermes_types::{Spent, Usage, Usd};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -128,6 +130,8 @@ pub struct Purse {
 struct Now {
     spent: Spent,
     usage: Option<Usage>,
+    /// Who named the prices.
+    sources: BTreeSet<String>,
 }
 
 impl Purse {
@@ -135,19 +139,24 @@ impl Purse {
         Self { limits, before: [session, day], began, now: Mutex::default() }
     }
 
-    /// Takes note of a call. False when a limit in dollars cannot be held, because nobody knows what it cost.
-    pub fn pay(&self, usage: Option<&Usage>) -> bool {
+    /// Takes note of a call. False when a limit in dollars cannot be held, because nobody knows all it cost.
+    pub fn pay(&self, receipt: Option<&Receipt>) -> bool {
+        let Some(receipt) = receipt else { return !self.limits.in_dollars() };
         let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(usage) = usage else { return !self.limits.in_dollars() };
-        *now.usage.get_or_insert_default() += *usage;
-        now.spent.tokens = now.spent.tokens.saturating_add(usage.total());
-        match usage.cost {
-            Some(cost) => {
-                now.spent.cost = now.spent.cost + cost;
-                true
-            }
-            None => !self.limits.in_dollars(),
-        }
+        *now.usage.get_or_insert_default() += receipt.usage;
+        now.spent += receipt.spent();
+        now.sources.insert(receipt.cost.source.clone());
+        receipt.cost.is_whole() || !self.limits.in_dollars()
+    }
+
+    /// What everybody who pays from this purse spent together in this turn.
+    pub fn spent(&self) -> Spent {
+        self.now.lock().unwrap_or_else(PoisonError::into_inner).spent
+    }
+
+    /// Who named the prices of this turn, each once.
+    pub fn price_sources(&self) -> Vec<String> {
+        self.now.lock().unwrap_or_else(PoisonError::into_inner).sources.iter().cloned().collect()
     }
 
     /// What everybody who pays from this purse used together.

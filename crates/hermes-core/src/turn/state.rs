@@ -7,6 +7,7 @@ use super::reading::{Facts, Reading, Strikes, read};
 use super::words;
 use crate::conversation::Conversation;
 use crate::ports::Card;
+use crate::receipt::Receipt;
 use hermes_types::{Event, Message, Moment, Notice, Reply, Usage};
 use std::time::Duration;
 
@@ -34,8 +35,8 @@ pub(super) struct Turn<'a> {
     pub(super) answered_by: Option<String>,
     pub(super) tool_calls: u64,
     pub(super) began: Moment,
-    /// How long the last question took.
-    pub(super) took: Duration,
+    /// What the last reply cost, where its provider counted.
+    pub(super) receipt: Option<Receipt>,
     /// Calls of models before this turn.
     pub(super) calls_before: u64,
     /// Where in the history the turn begins.
@@ -63,7 +64,7 @@ impl<'a> Turn<'a> {
             answered_by: None,
             tool_calls: 0,
             began: ports.book.now(),
-            took: Duration::ZERO,
+            receipt: None,
             calls_before,
             begins_at,
             price_told: false,
@@ -97,7 +98,9 @@ impl<'a> Turn<'a> {
     }
 
     /// Adds a reply to the sums of the turn, and to what the whole tree of agents spent.
-    pub(super) fn count(&mut self, reply: &Reply) {
+    pub(super) fn count(&mut self, reply: &Reply, took: Duration) {
+        let model = self.talk.line.model();
+        self.receipt = model.zip(reply.usage).map(|(model, usage)| Receipt::of(&**model, usage, took));
         if let Some(usage) = reply.usage {
             *self.usage.get_or_insert_default() += usage;
             self.last_prompt = Some(usage.prompt());
@@ -106,7 +109,7 @@ impl<'a> Turn<'a> {
         if let Some(thoughts) = reply.message.reasoning.as_ref().filter(|text| !text.trim().is_empty()) {
             self.reasoning = Some(thoughts.clone());
         }
-        if !self.ports.purse.pay(reply.usage.as_ref()) && !self.price_told {
+        if !self.ports.purse.pay(self.receipt.as_ref()) && !self.price_told {
             self.price_told = true;
             let model = self.talk.line.model().map(|model| model.card().model.clone()).unwrap_or_default();
             self.notice(Notice::PriceUnknown { model });

@@ -69,12 +69,12 @@ impl Turn<'_> {
         let mut manner = self.ports.manner;
         manner.seed = manner.seed.wrapping_add(self.talk.line.calls());
         let asked = ask(request, &mut self.talk.line, manner, &ports, stop).await;
-        self.took = self.clock().saturating_sub(began);
+        let took = self.clock().saturating_sub(began);
         let reply = asked.map_err(|fault| match fault.kind {
             FaultKind::Interrupted => End::Interrupted(Interrupted::WhileAsking),
             _ => End::Unanswered(fault),
         })?;
-        self.count(&reply);
+        self.count(&reply, took);
         Ok(reply)
     }
 
@@ -91,15 +91,15 @@ impl Turn<'_> {
 
     /// A reply, on disk and then in the history.
     pub(super) async fn keep(&mut self, reply: &Reply) -> Result<(), End> {
-        let Replied { message, cost } = self.ports.book.replied(reply, self.card().as_ref(), self.took).await;
+        let Replied { message, cost } = self.ports.book.replied(reply, self.receipt.as_ref()).await;
         message.map_err(lost)?;
         self.talk.push(Message::Assistant(reply.message.clone()));
         cost.map_err(lost)
     }
 
     /// A reply that is no part of the conversation.
-    pub(super) async fn pay_for(&self, reply: &Reply) -> Result<(), End> {
-        self.ports.book.paid(reply, self.card().as_ref(), self.took).await.map_err(lost)
+    pub(super) async fn pay(&self) -> Result<(), End> {
+        self.ports.book.paid(self.receipt.as_ref()).await.map_err(lost)
     }
 
     /// A message to the model, on disk and then in the history.
@@ -224,9 +224,9 @@ impl Turn<'_> {
     }
 
     /// The same question once more.
-    pub(super) async fn again(&mut self, reply: &Reply, reason: AgainReason) -> Result<(), End> {
+    pub(super) async fn again(&mut self, reason: AgainReason) -> Result<(), End> {
         self.notice(Notice::Again { reason });
-        self.pay_for(reply).await
+        self.pay().await
     }
 
     /// What the model said, and what was wrong with it.
