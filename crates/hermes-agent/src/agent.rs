@@ -9,12 +9,13 @@ use hermes_core::conversation::Conversation;
 use hermes_core::ports::{Listener, Switchboard};
 use hermes_core::stop::Stop;
 use hermes_core::store::{SessionStore, StoreError};
+use hermes_core::till::Till;
 use hermes_core::turn::budget::{ITERATIONS, Limits, Purse};
 use hermes_core::turn::{Asked, Inbox, Outcome, Ports, TurnHook, run_turn};
 use hermes_tools::desk::{Desk, Reach, Workshop};
 use hermes_tools::registry::Registry;
 use hermes_types::{
-    BreakCause, EndReason, Event, Kinship, Message, Moment, NewSession, Notice, Reasoning, RowState, SessionId, Spent,
+    BreakCause, EndReason, Event, Message, Moment, NewSession, Notice, Reasoning, RowState, SessionId, Spent,
     StoredMessage,
 };
 use jiff::Timestamp;
@@ -33,6 +34,8 @@ pub struct Kit {
     pub registry: Arc<Registry>,
     /// Where it is kept; without one it is not.
     pub store: Option<Arc<dyn SessionStore>>,
+    /// Where jobs beside the conversation are paid.
+    pub till: Arc<Till>,
     pub clock: Arc<dyn Clock>,
     pub listener: Arc<dyn Listener>,
     pub hooks: Vec<Arc<dyn TurnHook>>,
@@ -206,6 +209,7 @@ impl Agent {
             crew.pay_from(purse.clone());
         }
         let kit = &self.kit;
+        let _paying = kit.till.open(self.talk.session.clone(), purse.clone());
         let ports = Ports {
             switchboard: &*kit.switchboard,
             hands: &self.hands,
@@ -289,22 +293,12 @@ impl Agent {
     }
 }
 
-/// What a session and the sub-agents it sent out have spent.
+/// What the conversation of a session has spent, wherever compression continued it, and its sub-agents with it.
 async fn spent_in(store: &dyn SessionStore, session: &SessionId) -> Result<Spent, StoreError> {
     if store.session(session).await?.is_none() {
         return Ok(Spent::default());
     }
-    let family = store.lineage(session).await?;
-    let sent_out = family.iter().filter(|one| one.kinship == Kinship::Delegate && one.parent.as_ref() == Some(session));
-    let mut spent = Spent::default();
-    for id in std::iter::once(session).chain(sent_out.map(|one| &one.id)) {
-        for row in store.usage(Some(id)).await? {
-            spent.calls += row.calls;
-            spent.tokens += row.usage.total();
-            spent.cost = spent.cost + row.actual_cost_usd.or(row.estimated_cost_usd).unwrap_or_default();
-        }
-    }
-    Ok(spent)
+    Ok(store.bill(session).await?.spent)
 }
 
 /// The plan of the conversation, from the last result that told it.
