@@ -2,7 +2,7 @@
 
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
-use hermes_types::{Delta, Event, Exchange, Fault, Request};
+use hermes_types::{Cost, Delta, Event, Exchange, Fault, Request, Usage};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,6 +13,11 @@ pub trait Model: Send + Sync {
     /// The silence to tolerate for this request; a long prompt takes longer to read.
     fn stale_after(&self, _request: &Request) -> Duration {
         self.card().stale_after
+    }
+
+    /// What a call cost that was counted like this. Unless somebody knows prices, only the provider's own word counts.
+    fn price(&self, usage: &Usage) -> Cost {
+        Cost::stated(usage)
     }
 
     /// The only way to ask. The stream begins with [`Delta::Sent`] and ends with [`Delta::Done`] or a fault; dropping it
@@ -53,6 +58,9 @@ pub trait Switchboard: Send + Sync {
 
     /// The model at this place answered: its credential works. Must not block.
     fn answered(&self, _place: usize) {}
+
+    /// The model at this place refused more tokens than these, and answered since. Must not block.
+    fn learnt(&self, _place: usize, _window: u64) {}
 
     /// The same model with a renewed login, if the login can be renewed.
     fn refresh<'a>(&'a self, place: usize, fault: &'a Fault) -> BoxFuture<'a, Result<Option<Arc<dyn Model>>, Fault>>;

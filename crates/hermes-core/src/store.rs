@@ -5,7 +5,7 @@
 
 use futures_util::future::BoxFuture;
 use hermes_types::{
-    Break, CallId, CallRecord, CompressionRecord, EffectRecord, EffectState, EndReason, Exchange, Export, Found,
+    Bill, Break, CallId, CallRecord, CompressionRecord, EffectRecord, EffectState, EndReason, Exchange, Export, Found,
     Insights, ListOrder, Meant, Message, MessageId, Moment, NewMessage, NewSession, Pruned, Relative, SearchQuery,
     Session, SessionFilter, SessionId, SessionSummary, Span, Spent, StoreFacts, StoredMessage, SummaryRest, TitleFault,
     TurnRecord, UsageRow,
@@ -225,6 +225,10 @@ pub trait Ledger: Send + Sync {
 
     /// The sums of calls by model and task, of one session or all.
     fn usage(&self, session: Option<&SessionId>) -> Kept<'_, Vec<UsageRow>>;
+
+    /// What the whole conversation that a session belongs to cost, sub-agents included. The one account that every
+    /// report about a conversation is drawn from.
+    fn bill(&self, session: &SessionId) -> Kept<'_, Bill>;
 
     /// What all sessions spent since a moment. Other programs write no times down, so their calls are not in it.
     fn spent(&self, since: Moment) -> Kept<'_, Spent>;

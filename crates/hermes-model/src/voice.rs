@@ -3,6 +3,7 @@
 //! The way of a request: encode → attach the bound secret → send → split into events → decode → deltas. Each step is a
 //! function of its own elsewhere; this file is the thread through them.
 
+use crate::provider::tariff::Tariff;
 use crate::receiver;
 use crate::resolve::{Runtime, Staleness};
 use crate::secret::{BoundSecret, Origin, Secret};
@@ -12,7 +13,7 @@ use bytes::Bytes;
 use futures_util::stream::{BoxStream, once};
 use futures_util::{Stream, StreamExt, TryFutureExt};
 use hermes_core::ports::{Card, Model};
-use hermes_types::{Content, Delta, Fault, FaultKind, Part, Reasoning, Request, Sent};
+use hermes_types::{Content, Cost, Delta, Fault, FaultKind, Part, Reasoning, Request, Sent, Usage};
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::future::ready;
@@ -91,12 +92,19 @@ impl Defaults {
 
 pub struct Voice {
     endpoint: Endpoint,
+    /// What the calls cost, where that is known here.
+    tariff: Option<Tariff>,
     transport: Arc<dyn Transport>,
 }
 
 impl Voice {
     pub fn new(endpoint: Endpoint, transport: Arc<dyn Transport>) -> Self {
-        Self { endpoint, transport }
+        Self { endpoint, tariff: None, transport }
+    }
+
+    #[must_use]
+    pub fn priced_by(self, tariff: Tariff) -> Self {
+        Self { tariff: Some(tariff), ..self }
     }
 
     fn call(&self, request: &Request) -> Call {
@@ -131,6 +139,10 @@ impl Model for Voice {
 
     fn stale_after(&self, request: &Request) -> Duration {
         self.endpoint.stale.map_or(self.card().stale_after, |stale| stale.after(estimated_tokens(request)))
+    }
+
+    fn price(&self, usage: &Usage) -> Cost {
+        self.tariff.as_ref().map_or_else(|| Cost::stated(usage), |tariff| tariff.price(usage))
     }
 
     fn stream(&self, request: Arc<Request>) -> BoxStream<'static, Result<Delta, Fault>> {

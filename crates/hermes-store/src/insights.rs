@@ -75,10 +75,10 @@ fn models(accounts: &[Account]) -> Vec<ModelUse> {
         for route in account.routes() {
             sums.entry(route).or_default().0 += 1;
         }
-        for (route, tally) in account.parts() {
-            let (_, cost, sum) = sums.entry(route).or_default();
-            *cost = known_sum(*cost, tally.cost());
-            sum.add(tally);
+        for part in account.parts() {
+            let (_, cost, sum) = sums.entry(part.route).or_default();
+            *cost = known_sum(*cost, part.tally.cost());
+            sum.add(part.tally);
         }
     }
     let used = |(route, (sessions, cost_usd, tally)): (&Route, (u64, Option<Usd>, Tally))| ModelUse {

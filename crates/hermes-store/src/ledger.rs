@@ -5,6 +5,7 @@
 //! `session_model_usage`. Turns, compressions and effects are rows of our own tables. What a session that nobody knows is
 //! said to have done is refused. How our rows and the sums of others become one account is told in [`tally`].
 
+mod bill;
 mod books;
 mod calls;
 mod compressions;
@@ -22,7 +23,7 @@ use crate::session;
 use crate::store::SqliteStore;
 use hermes_core::store::{Kept, Ledger};
 use hermes_types::{
-    CallId, CallRecord, CompressionRecord, EffectRecord, EffectState, Insights, Moment, SessionId, Spent, SummaryRest,
+    Bill, CallId, CallRecord, CompressionRecord, EffectRecord, EffectState, Insights, Moment, SessionId, Spent, SummaryRest,
     TurnRecord, UsageRow,
 };
 use std::collections::BTreeMap;
@@ -75,6 +76,11 @@ impl Ledger for SqliteStore {
         self.read(move |db| usage(db, &scope))
     }
 
+    fn bill(&self, session: &SessionId) -> Kept<'_, Bill> {
+        let session = session.clone();
+        self.read(move |db| bill::bill(db, &session))
+    }
+
     fn spent(&self, since: Moment) -> Kept<'_, Spent> {
         self.read(move |db| calls::spent(db, since))
     }
@@ -108,8 +114,8 @@ fn record_turn(db: &Db, turn: &TurnRecord) -> DbResult<()> {
 fn usage(db: &Db, scope: &Scope) -> DbResult<Vec<UsageRow>> {
     let mut sums: BTreeMap<Route, Tally> = BTreeMap::new();
     for account in accounts(db, scope)? {
-        for (route, tally) in account.parts() {
-            sums.entry(route.clone()).or_default().add(tally);
+        for part in account.parts() {
+            sums.entry(part.route.clone()).or_default().add(part.tally);
         }
     }
     let mut rows: Vec<UsageRow> = sums.into_iter().map(|(route, tally)| tally.into_row(route)).collect();

@@ -30,7 +30,7 @@ pub(crate) fn delete(db: &Db, id: &SessionId) -> DbResult<bool> {
 }
 
 /// A conversation from its first session on, and the sub-agents that are marked as its own, theirs, and so on.
-fn with_delegates(db: &Db, root: &SessionId) -> DbResult<Vec<SessionId>> {
+pub(crate) fn with_delegates(db: &Db, root: &SessionId) -> DbResult<Vec<SessionId>> {
     let mut all = vec![root.clone()];
     let mut open: Vec<Link> = lineage::link(db, root)?.into_iter().collect();
     while let Some(parent) = open.pop() {

@@ -10,7 +10,7 @@ use hermes_core::store::{Kept, Ledger, Search, Sessions, StoreError, Tape, Trans
 use hermes_core::turn::{Asked, End, Outcome};
 use hermes_store::SqliteStore;
 use hermes_types::{
-    Break, CallId, CallRecord, CompressionRecord, EffectRecord, EffectState, EndReason, Exchange, Export, Found,
+    Bill, Break, CallId, CallRecord, CompressionRecord, EffectRecord, EffectState, EndReason, Exchange, Export, Found,
     Insights, ListOrder, Meant, Message, MessageId, Moment, NewMessage, NewSession, OutcomeKind, Pruned, Relative,
     SearchQuery, Session, SessionFilter, SessionId, SessionSummary, Span, Spent, StopReason, StoreFacts, StoredMessage,
     SummaryRest, TurnRecord, UsageRow,
@@ -132,6 +132,7 @@ impl Ledger for Failing {
         compressions(session: &SessionId) -> Vec<CompressionRecord>;
         summary_rest(session: &SessionId) -> SummaryRest;
         usage(session: Option<&SessionId>) -> Vec<UsageRow>;
+        bill(session: &SessionId) -> Bill;
         spent(since: Moment) -> Spent;
         insights(from: Moment, to: Moment, source: Option<&str>) -> Insights;
     }

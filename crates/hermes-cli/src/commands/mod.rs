@@ -10,6 +10,7 @@ pub mod demo;
 pub mod fallback;
 pub mod insights;
 pub mod model;
+pub(crate) mod money;
 pub(crate) mod paper;
 mod person;
 pub mod profile;

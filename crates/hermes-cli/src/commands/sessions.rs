@@ -4,6 +4,7 @@
 //! carries what was asked for, `--json` one value (docs/sessions.md has the shapes); everything else goes to stderr.
 
 mod change;
+mod cost;
 mod export;
 mod fork;
 mod lineage;
@@ -81,6 +82,8 @@ pub enum StoreCommand {
     Fork(fork::ForkArgs),
     /// Hold a recorded conversation again without network, and compare what would be sent
     Replay(replay::ReplayArgs),
+    /// What a conversation cost, sub-agents and side jobs included
+    Cost(cost::CostArgs),
     /// Draw how conversations descend from each other
     Lineage(lineage::LineageArgs),
 }
@@ -136,6 +139,7 @@ async fn act(command: StoreCommand, desk: &Desk<'_>, console: &mut Console<'_>) 
         StoreCommand::Branch(args) => change::branch(args, desk, console).await,
         StoreCommand::Fork(args) => fork::run(args, desk, console).await,
         StoreCommand::Replay(args) => replay::run(args, desk, console).await,
+        StoreCommand::Cost(args) => cost::run(args, desk, console).await,
         StoreCommand::Lineage(args) => lineage::run(args, desk, console).await,
     }
 }

@@ -4,6 +4,7 @@
 use super::words;
 use super::{Aside, EXIT_FAILED, EXIT_INTERRUPTED, GoOn, ONESHOT, Screen, State, Voice, err, report};
 use crate::args::OutputFormat;
+use crate::commands::money;
 use crate::commands::paper::{json_line, one_line};
 use hermes_core::turn::{End, Outcome};
 use hermes_types::OutcomeKind;
@@ -52,6 +53,9 @@ impl Screen {
             self.print(&mut state, text);
         }
         let trouble = words::ending(outcome, state.go_on, state.provider.as_deref(), state.key.as_ref());
+        if let Some(line) = money::line(&outcome.spent).filter(|_| self.has_visitor()) {
+            self.tell(&mut state, &line);
+        }
         if trouble.is_none() && state.go_on == GoOn::WithAQuestion && self.has_visitor() {
             self.tell(&mut state, &words::invitation(&outcome.session));
         }

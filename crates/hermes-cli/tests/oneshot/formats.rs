@@ -40,7 +40,15 @@ fn parsed(text: &str) -> Value {
 }
 
 fn spoken() -> Move {
-    let usage = Usage { input: 7, output: 5, cache_read: 2, cache_write: 1, reasoning: 3, cost: Usd::from_f64(0.0015) };
+    let usage = Usage {
+        input: 7,
+        output: 5,
+        cache_read: 2,
+        cache_write: 1,
+        cache_write_1h: 0,
+        reasoning: 3,
+        cost: Usd::from_f64(0.0015),
+    };
     Move::say("")
         .reasoning("Short waves.")
         .text("Blue light scatters more.")

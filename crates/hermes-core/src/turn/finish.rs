@@ -24,6 +24,8 @@ impl Turn<'_> {
             tool_calls: self.tool_calls,
             usage: self.usage,
             usage_of_all: self.ports.purse.usage(),
+            spent: self.ports.purse.spent(),
+            price_sources: self.ports.purse.price_sources(),
             last_prompt: self.last_prompt,
             provider: card.as_ref().map(|card| card.provider.clone()),
             model: card.as_ref().map(|card| card.model.clone()),

@@ -1,7 +1,7 @@
 //! How a turn ended: exactly one [`End`], and the one [`Outcome`] that everybody reads.
 
 use super::budget::Exhausted;
-use hermes_types::{Event, Fault, FaultKind, OutcomeKind, SessionId, StopReason, Usage};
+use hermes_types::{Event, Fault, FaultKind, OutcomeKind, SessionId, Spent, StopReason, Usage};
 
 /// Every way out of a turn.
 #[derive(Debug, Clone, PartialEq)]
@@ -154,8 +154,12 @@ pub struct Outcome {
     pub tool_calls: u64,
     /// Of this agent; `None` when no provider counted.
     pub usage: Option<Usage>,
-    /// With all its sub-agents.
+    /// With all its sub-agents and the jobs beside it.
     pub usage_of_all: Option<Usage>,
+    /// What all of them cost together.
+    pub spent: Spent,
+    /// Who says so, each once.
+    pub price_sources: Vec<String>,
     /// Tokens of the last prompt, as the provider counted them.
     pub last_prompt: Option<u64>,
     pub provider: Option<String>,
@@ -182,6 +186,8 @@ impl Outcome {
             tool_calls: 0,
             usage: None,
             usage_of_all: None,
+            spent: Spent::default(),
+            price_sources: Vec::new(),
             last_prompt: None,
             provider,
             model,

@@ -25,7 +25,15 @@ fn call(session: &SessionId) -> CallRecord {
         billing_mode: "api_key".into(),
         model: "a".into(),
         task: String::new(),
-        usage: Usage { input: 10, output: 5, cache_read: 3, cache_write: 2, reasoning: 1, cost: None },
+        usage: Usage {
+            input: 10,
+            output: 5,
+            cache_read: 3,
+            cache_write: 2,
+            cache_write_1h: 0,
+            reasoning: 1,
+            cost: None,
+        },
         cost: Cost {
             estimated: usd(10_000_000),
             actual: None,
@@ -49,6 +57,7 @@ fn row(model: &str, task: &str, calls: u64, input: u64, estimated: Option<Usd>) 
             output: 5 * calls,
             cache_read: 3 * calls,
             cache_write: 2 * calls,
+            cache_write_1h: 0,
             reasoning: calls,
             cost: None,
         },
@@ -76,7 +85,8 @@ async fn calls_become_sums_of_the_session_and_side_calls_do_not() {
         }
         stage.reopen().await;
         let session = stage.store.session(&id).await.expect("read").expect("there");
-        let sum = Usage { input: 30, output: 15, cache_read: 9, cache_write: 6, reasoning: 3, cost: None };
+        let sum =
+            Usage { input: 30, output: 15, cache_read: 9, cache_write: 6, cache_write_1h: 0, reasoning: 3, cost: None };
         assert_eq!(session.usage, sum, "{:?}", stage.kind);
         assert_eq!(session.model.as_deref(), Some("a"), "the first that answered, not the one wished for");
         let billing = serde_json::to_value(&session.billing).expect("json");
@@ -139,6 +149,7 @@ async fn a_session_both_programs_worked_on_is_counted_once() {
         output,
         cache_read,
         cache_write,
+        cache_write_1h: 0,
         reasoning,
         cost: None,
     };
@@ -370,7 +381,14 @@ async fn what_was_spent_since_a_moment_tells_what_it_does_not_know() {
             stage.store.record_call(call).await.expect("kept");
         }
         let since = async |seconds: f64| stage.store.spent(Moment::from_seconds(NOON + seconds)).await;
-        let expected = Spent { calls: 5, tokens: 4 * 20, cost: Usd::from_pico(17_000_000), unpriced: 1 };
+        let expected = Spent {
+            calls: 5,
+            tokens: 4 * 20,
+            cost: Usd::from_pico(17_000_000),
+            unpriced: 1,
+            estimated: 2,
+            included: 1,
+        };
         assert_eq!(since(1.0).await, Ok(expected), "{:?}", stage.kind);
         stage.store.delete(&other).await.expect("deleted");
         assert_eq!(since(1.0).await, Ok(expected), "what was spent stays spent");
