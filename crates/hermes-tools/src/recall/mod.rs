@@ -30,8 +30,8 @@ use std::sync::Arc;
 const DESCRIPTION: &str = "Earlier conversations with this person, word for word. query finds where something was said; \
 session_id alone reads the beginning and the end of a conversation; with around_message_id it shows what was said \
 around a match (take an id from either end to go on; a small window shows more of each message); message_id alone gives \
-one message in full, also what this conversation no longer shows (next_offset as offset reads on); nothing at all lists \
-recent ones. Use it when the person refers to something from before, instead of asking them to repeat it.";
+one message in full, from offset on; nothing at all lists recent ones. Use it when the person refers to something from \
+before, instead of asking them to repeat it.";
 
 pub(crate) struct SessionSearch {
     /// None where conversations are not kept.
