@@ -16,7 +16,10 @@ use args::{ChatArgs, Cli, Command, Whom};
 use clap::CommandFactory;
 use commands::ask::Question;
 use commands::{Console, Exit, Trouble};
+use output::terminal::Terminal;
+use output::wrap::Filled;
 use settings::{Environment, Home, Root};
+use std::io::Write;
 use std::process::ExitCode;
 
 /// Runs what the command line asks for.
@@ -52,8 +55,12 @@ const NOT_INTERACTIVE_YET: &str = "an interactive session is not there yet; ask 
 /// The commands that print and end.
 fn on_console(command: Command, before: Whom, profile: Option<&str>) -> ExitCode {
     // Not locked: prompts write to the same terminal from another thread.
-    let (mut out, mut err, mut input) = (std::io::stdout(), std::io::stderr(), std::io::stdin().lock());
-    let mut console = Console { out: &mut out, err: &mut err, input: &mut input };
+    let (mut out, mut input) = (std::io::stdout(), std::io::stdin().lock());
+    let mut err: Box<dyn Write> = match Terminal::of_process().err.is_terminal() {
+        true => Box::new(Filled::new(std::io::stderr())),
+        false => Box::new(std::io::stderr()),
+    };
+    let mut console = Console { out: &mut out, err: &mut *err, input: &mut input };
     let console = &mut console;
     let exit = match command {
         Command::Model { args, whom } => {

@@ -25,7 +25,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 use terminal::{Attached, Style, Terminal, harmless};
 use words::Phase;
-use work::{Caller, Work};
+use work::{Caller, Ended, Work};
 use wrap::Wrap;
 
 /// The command whose answer is all there is.
@@ -65,8 +65,10 @@ pub enum GoOn {
     Unsaid,
     /// With another question.
     WithAQuestion,
-    /// The turn has no answer yet, and work of it is done.
+    /// The turn has no answer yet.
     WithTheTurn,
+    /// There is part of an answer.
+    FromThere,
 }
 
 pub struct Screen {
@@ -378,11 +380,12 @@ impl Screen {
     /// What is said of a call that ended, and of what else happens to a sub-agent.
     fn line_of_work(&self, state: &mut State, caller: Caller, told: &Event) -> Option<String> {
         match told {
-            Event::ToolFinished { call_id, name, status, duration_ms } => {
-                let took = Duration::from_millis(*duration_ms);
+            Event::ToolFinished { call_id, name, status, duration_ms, about, exit_code, note } => {
                 // A command that was stopped has a result like any other; the person knows better.
                 let status = if self.stop.stopped() { ToolStatus::Cancelled } else { *status };
-                Some(state.work.ends(caller, call_id, name, status, took, self.width_of_lines()))
+                let took = Duration::from_millis(*duration_ms);
+                let ended = Ended { name, status, took, about, exit_code: *exit_code, note: note.as_deref() };
+                Some(state.work.ends(caller, call_id, &ended, self.width_of_lines()))
             }
             // The status line says this better; and of an answer that starts over nothing was shown.
             Event::Notice { notice: Notice::Waiting { .. } } if self.has_status_line() => None,
@@ -464,14 +467,19 @@ impl Drop for Hush<'_> {
 
 /// An error before there is a screen.
 pub fn complain(message: &str) -> ExitCode {
-    err(&format!("hermes: {message}\n"));
+    err(&laid_out(&format!("hermes: {message}\n")));
     ExitCode::from(EXIT_FAILED)
 }
 
 /// The command line does not say what to do.
 pub fn misused(message: &str) -> ExitCode {
-    err(&format!("hermes: {message}\n"));
+    err(&laid_out(&format!("hermes: {message}\n")));
     ExitCode::from(EXIT_USAGE)
+}
+
+/// The program's own words for stderr, in lines that fit where lines have an end.
+fn laid_out(text: &str) -> String {
+    if Terminal::of_process().err.is_terminal() { wrap::fill(text, terminal::width()) } else { text.to_owned() }
 }
 
 /// Writes to stderr. When even that fails there is nobody left to tell.

@@ -74,7 +74,7 @@ impl Screen {
     }
 
     /// A person reads along who did not ask for the answer alone.
-    pub(super) fn has_visitor(&self) -> bool {
+    pub(crate) fn has_visitor(&self) -> bool {
         let on_terminals = self.terminal.out.is_terminal() && self.terminal.err.is_terminal();
         on_terminals && self.show.aside == Aside::Everything && self.show.command != ONESHOT
     }

@@ -80,13 +80,14 @@ pub(super) fn ending(outcome: &Outcome, go_on: GoOn, provider: Option<&str>, key
     };
     Some(match go_on {
         GoOn::WithTheTurn => format!("{told}\n  to go on: hermes --resume {session}"),
+        GoOn::FromThere => format!("{told}\n  to go on: hermes chat --resume {session} -q \"go on\""),
         GoOn::WithAQuestion | GoOn::Unsaid => told,
     })
 }
 
 /// The last line for a person who may want to go on.
 pub(super) fn invitation(session: &SessionId) -> String {
-    format!("… session {session} · hermes chat -c -q \"…\" goes on")
+    format!("… session {session} · to go on: hermes chat -c -q \"…\"")
 }
 
 /// What happened and what to type next, for the faults a person can mend. `key` is where the credential came from, if
@@ -198,6 +199,13 @@ mod tests {
             Some(
                 "HTTP 402\n  next: top up the account, or choose another model (hermes model)\n  \
                  to go on: hermes --resume s1"
+            )
+        );
+        assert_eq!(
+            told(End::BrokenOff, GoOn::FromThere).as_deref(),
+            Some(
+                "the connection broke off; the answer is incomplete\n  \
+                 to go on: hermes chat --resume s1 -q \"go on\""
             )
         );
         assert_eq!(

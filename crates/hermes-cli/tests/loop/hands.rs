@@ -27,11 +27,14 @@ async fn a_model_reads_writes_and_runs_before_it_answers() {
 #[tokio::test]
 async fn chat_tells_of_every_call_on_stderr() {
     let missing = Move::say("").call("read_file", json!({"path": "missing.txt"}));
-    let server = ModelServer::start([run("echo hi"), missing, run("rm -rf build"), Move::say("Done.")]).await;
+    let server =
+        ModelServer::start([run("echo hi"), run("exit 3"), missing, run("rm -rf build"), Move::say("Done.")]).await;
     let ran = hermes(&home_at(&server), &["chat", "-q", "go"]).await.expect_code(0);
     assert_eq!(ran.stdout, "Done.\n");
     let lines: Vec<&str> = ran.stderr.lines().map(without_time).collect();
-    assert_eq!(lines, ["✓ terminal  echo hi", "✗ read_file  missing.txt", "⊘ terminal  not permitted"]);
+    let refused = "not permitted: it needs a yes, and nobody can be asked (recursive delete)";
+    let refused = format!("⊘ terminal  rm -rf build  {refused}");
+    assert_eq!(lines, ["✓ terminal  echo hi", "✗ terminal  exit 3  exit 3", "✗ read_file  missing.txt", &refused]);
     server.finish();
 }
 

@@ -25,7 +25,7 @@ async fn words_calls_and_the_way_on_are_lines_of_their_own() {
     let ran = on_terminal(&world, 80, "chat -q hi").await.expect_code(0);
     let mut lines = shown(&ran.stdout, 80);
     let last = lines.pop().unwrap_or_default();
-    let id = last.strip_prefix("… session ").and_then(|rest| rest.strip_suffix(" · hermes chat -c -q \"…\" goes on"));
+    let id = last.strip_prefix("… session ").and_then(|rest| rest.strip_suffix(" · to go on: hermes chat -c -q \"…\""));
     assert!(id.is_some_and(is_session_id), "{last}");
     let lines: Vec<&str> = lines.iter().map(|line| without_time(line)).collect();
     assert_eq!(lines, ["Let me look.", "✓ terminal  echo a && echo b # a long comment on it", "Two lines."]);
@@ -71,8 +71,10 @@ async fn a_long_command_is_named_while_it_runs() {
 
 #[tokio::test]
 async fn consent_is_asked_for_in_the_middle_of_a_turn() {
-    for (keys, stays, mark) in [("o\n", false, "✓ terminal  rm -rf build"), ("n\n", true, "⊘ terminal  not permitted")]
-    {
+    for (keys, stays, mark) in [
+        ("o\n", false, "✓ terminal  rm -rf build"),
+        ("n\n", true, "⊘ terminal  rm -rf build  not permitted: you said no"),
+    ] {
         let server = ModelServer::start([
             Move::say("I will clean up.").call("terminal", json!({"command": "rm -rf build"})),
             Move::say("That was it."),

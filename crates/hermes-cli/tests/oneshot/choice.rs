@@ -122,7 +122,8 @@ async fn help_is_a_command_and_what_is_missing_is_called_so() {
     let (word, flag) = (hermes(&world, &["help"]).await, hermes(&world, &["--help"]).await);
     assert_eq!(told(&word), (Some(0), flag.stdout.as_str(), ""));
     for (arguments, message) in [
-        (&["setup"][..], "hermes: `hermes setup` is not there yet; `hermes --help` shows what is\n"),
+        (&["setup"][..], "hermes: there is no `hermes setup` here; what comes nearest: hermes model\n"),
+        (&["chat", "-q", "hi", "--tui"], "hermes: `--tui` is not there yet; `hermes --help` shows what is\n"),
         (
             &["-p", "default", "cron", "list", "--all"],
             "hermes: `hermes cron` is not there yet; `hermes --help` shows what is\n",

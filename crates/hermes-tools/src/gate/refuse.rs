@@ -53,6 +53,21 @@ impl Refused {
         Self { cause: Cause::Interrupted, message, reasons }
     }
 
+    /// For the person: why it did not run, as the end of a sentence.
+    pub fn to_person(&self) -> String {
+        match &self.cause {
+            Cause::Policy(Refusal::Hardline { key }) => format!("it never runs ({key})"),
+            Cause::Policy(Refusal::SudoPasswordMissing) => "no sudo password is configured".to_owned(),
+            Cause::Policy(Refusal::Rule { pattern }) => format!("your rule `{pattern}` forbids it"),
+            Cause::Policy(Refusal::NobodyToAsk { keys }) => {
+                format!("it needs a yes, and nobody can be asked ({})", keys.join("; "))
+            }
+            Cause::Denied => "you said no".to_owned(),
+            Cause::TimedOut => "nobody answered in time".to_owned(),
+            Cause::Interrupted => "interrupted".to_owned(),
+        }
+    }
+
     /// One word for how it ended: `blocked`, `denied`, `timeout` or `interrupted`.
     pub fn outcome(&self) -> &'static str {
         match self.cause {

@@ -13,6 +13,7 @@ mod read;
 mod sanitise;
 mod settings;
 mod spill;
+mod telling;
 mod wave;
 
 pub use guardrail::{Guardrail, GuardrailSettings, Thresholds};

@@ -2,17 +2,18 @@
 
 use super::guardrail::Seen;
 use super::read::{Candidate, Read, State};
+use super::telling;
 use super::{Disposition, Finished, Status};
 use super::{Hands, frame, sanitise};
 use crate::desk::Desk;
 use crate::effects::Effects;
 use crate::gate::{Permit, Wish};
-use crate::tool::{Card, Output, Source, ToolError};
+use crate::tool::{Afterword, Card, Output, Source, ToolError};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use hermes_core::stop::Stop;
-use hermes_types::{Content, Event, Object, ToolCall, clip};
+use hermes_types::{Content, Event, Object, ToolCall};
 use serde_json::{Value, json};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -26,9 +27,6 @@ const SIDE_BY_SIDE: usize = 8;
 const GRACE: Duration = Duration::from_secs(3);
 
 const UNJUDGED: &str = "BLOCKED: the call could not be judged, so it does not run. Say it in a simpler way.";
-/// Arguments that say what a call is about, the most telling first.
-const MAIN_ARGUMENTS: [&str; 9] = ["command", "path", "pattern", "query", "url", "question", "goal", "action", "name"];
-const ABOUT: usize = 80;
 
 /// Hears of a call before it has any effect, and of its end.
 pub trait Witness: Send + Sync {
@@ -77,29 +75,30 @@ impl Hands {
         let mut abort = None;
         for (place, read) in wave.into_iter().enumerate() {
             results.push(None);
-            let settled = match read.state {
-                State::Ended(finished) => finished,
+            let (settled, afterword) = match read.state {
+                State::Ended(finished) => {
+                    let afterword = telling::failure(&finished.content);
+                    (finished, afterword)
+                }
                 State::Abort(reason) => {
                     abort = Some(reason);
-                    Finished::skipped(&read.call)
+                    (Finished::skipped(&read.call), Afterword::default())
                 }
-                State::Ready(_) if abort.is_some() || stop.stopped() => Finished::skipped(&read.call),
+                State::Ready(_) if abort.is_some() || stop.stopped() => {
+                    (Finished::skipped(&read.call), Afterword::default())
+                }
                 State::Ready(candidate) => match self.admit(&read.call, *candidate, desk, witness, stop).await {
                     Ok((candidate, permit)) => {
                         let work = self.work(read.call, read.shown, candidate, permit, seats.clone(), stop.clone());
                         running.push(async move { (place, work.await) });
                         continue;
                     }
-                    Err(finished) => finished,
+                    Err(refused) => refused,
                 },
             };
             // Nobody saw it begin; that it will not is news all the same.
-            desk.listener.hear(Event::ToolFinished {
-                call_id: settled.call.clone(),
-                name: settled.name.clone(),
-                status: settled.status,
-                duration_ms: 0,
-            });
+            let about = telling::about(read.shown.as_ref());
+            desk.listener.hear(telling::ended(&settled.call, &settled.name, settled.status, 0, about, afterword));
             let finished = self.conclude(settled, read.shown.as_ref(), desk).await;
             abort = abort.or(tell(witness, &finished).await);
             put(&mut results, place, finished);
@@ -119,8 +118,9 @@ impl Hands {
         desk: &Arc<Desk>,
         witness: &dyn Witness,
         stop: &Stop,
-    ) -> Result<(Candidate, Permit), Finished> {
-        let blocked = |content: serde_json::Value| Finished::refused(call, Status::Blocked, content.to_string());
+    ) -> Result<(Candidate, Permit), (Finished, Afterword)> {
+        let blocked =
+            |content: Value| (Finished::refused(call, Status::Blocked, content.to_string()), Afterword::default());
         let guardrails = &desk.settings().run.guardrails;
         let canonical = candidate.canonical();
         if let Some(reason) = desk.guardrail.before(candidate.seen(&canonical), guardrails) {
@@ -133,7 +133,10 @@ impl Hands {
         let wish = Wish { tool, session: &desk.session, channel, effects, arguments: &canonical, wanted };
         let permit = match AssertUnwindSafe(desk.shop.gate.admit(wish, stop)).catch_unwind().await {
             Ok(Ok(permit)) => permit,
-            Ok(Err(refused)) => return Err(blocked(candidate.entry.tool.refused(&refused))),
+            Ok(Err(refused)) => {
+                let (finished, _) = blocked(candidate.entry.tool.refused(&refused));
+                return Err((finished, Afterword { note: Some(refused.to_person()), ..Afterword::default() }));
+            }
             Err(_) => return Err(blocked(json!({ "error": UNJUDGED, "status": "blocked" }))),
         };
         if let Err(reason) = witness.begins(call, permit.effects()).await {
@@ -159,7 +162,7 @@ impl Hands {
         let clock = desk.shop.clock.clone();
         let _seat = seats.acquire().await;
         let began = clock.elapsed();
-        let about = about(shown.as_ref());
+        let about = telling::about(shown.as_ref());
         desk.listener.hear(Event::ToolStarted { call_id: call.id.clone(), name: call.function.name.clone(), about });
         // A turn that is dropped takes its calls with it.
         let task = AbortOnDropHandle::new(tokio::spawn((prepared.run)(permit, cx.clone())));
@@ -168,7 +171,12 @@ impl Hands {
         let name = call.function.name.clone();
         let took = clock.elapsed().saturating_sub(began);
         let duration_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
-        desk.listener.hear(Event::ToolFinished { call_id: call.id.clone(), name: name.clone(), status, duration_ms });
+        let afterword = match status {
+            Status::Done => entry.tool.afterword(&content.text()),
+            Status::Failed => telling::failure(&content),
+            Status::Blocked | Status::TimedOut | Status::Cancelled => Afterword::default(),
+        };
+        desk.listener.hear(telling::ended(&call.id, &name, status, duration_ms, String::new(), afterword));
         let finished = Finished { call: call.id, name, content, status, disposition, took };
         let finished = self.conclude(finished, shown.as_ref(), &desk).await;
         let met = shown.as_ref();
@@ -202,12 +210,6 @@ impl Hands {
         }
         finished
     }
-}
-
-/// The argument a person would want to see, on one line.
-fn about(arguments: Option<&Object>) -> String {
-    let told = MAIN_ARGUMENTS.iter().find_map(|name| arguments?.get(*name)?.as_str());
-    clip(told.unwrap_or_default().lines().next().unwrap_or_default().trim(), ABOUT)
 }
 
 /// Waits for the work, its limit, or an interrupt with its grace. Work that does not end is cut off.

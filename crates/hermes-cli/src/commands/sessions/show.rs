@@ -91,7 +91,9 @@ impl Page<'_> {
     }
 
     fn head(&self, session: &Session, family: &[Relative]) -> String {
-        let title = session.title.as_deref().map_or_else(|| "(no title)".into(), one_line);
+        let own = family.iter().find(|relative| relative.id == session.id);
+        let title = super::called(session.title.as_deref(), own.map(|own| own.preview.as_str()).unwrap_or_default());
+        let title = self.glance().map_or_else(|| title.clone(), |width| cut(&title, width));
         let mut lines = vec![self.paper.ink(Ink::Bold, &title)];
         let rows = facts(session, self.clock).into_iter().chain(kin(session, family));
         lines.extend(rows.map(|(name, value)| self.fact(name, &one_line(&value))));
