@@ -159,13 +159,11 @@ mod tests {
             let (mut work, call) = (Work::default(), CallId::new("c"));
             work.ends(Caller::Agent, &call, &ended, width)
         };
-        let why = Some("it needs a yes, and nobody can be asked (recursive delete)");
+        let why = Some("nobody to ask (recursive delete)");
         let refused = Ended { about: "rm -rf build", note: why, ..at_its_end(ToolStatus::Blocked, 0) };
-        assert_eq!(
-            line(refused, 100),
-            "⊘ terminal  rm -rf build  not permitted: it needs a yes, and nobody can be asked (recursive delete)"
-        );
-        assert_eq!(line(refused, 60), "⊘ terminal  rm -rf build  not permitted: it needs a yes, …");
+        let whole = "⊘ terminal  rm -rf build  not permitted: nobody to ask (recursive delete)";
+        assert_eq!((line(refused, 80), line(refused, usize::MAX)), (whole.to_owned(), whole.to_owned()));
+        assert_eq!(line(refused, 60), "⊘ terminal  rm -rf build  not permitted: nobody to ask (re…");
         let failed = Ended { about: "cargo test", exit_code: Some(101), ..at_its_end(ToolStatus::Done, 0) };
         assert_eq!(line(failed, 60), "✗ terminal  cargo test  exit 101");
         let planned = Ended { note: Some("1 of 3 done, now: Look"), ..at_its_end(ToolStatus::Done, 0) };

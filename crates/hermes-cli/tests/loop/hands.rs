@@ -32,9 +32,10 @@ async fn chat_tells_of_every_call_on_stderr() {
     let ran = hermes(&home_at(&server), &["chat", "-q", "go"]).await.expect_code(0);
     assert_eq!(ran.stdout, "Done.\n");
     let lines: Vec<&str> = ran.stderr.lines().map(without_time).collect();
-    let refused = "not permitted: it needs a yes, and nobody can be asked (recursive delete)";
+    let refused = "not permitted: nobody to ask (recursive delete)";
     let refused = format!("⊘ terminal  rm -rf build  {refused}");
-    assert_eq!(lines, ["✓ terminal  echo hi", "✗ terminal  exit 3  exit 3", "✗ read_file  missing.txt", &refused]);
+    let missing = "✗ read_file  missing.txt  File not found: missing.txt";
+    assert_eq!(lines, ["✓ terminal  echo hi", "✗ terminal  exit 3  exit 3", missing, &refused]);
     server.finish();
 }
 

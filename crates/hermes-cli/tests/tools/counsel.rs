@@ -43,7 +43,7 @@ async fn a_models_no_can_be_overruled_once() {
     let server = ModelServer::start(Move::say("DENY")).await;
     let world = advised_by(&server, "");
     let mut person = Person::calling(&world, "terminal", &dangerous(&world));
-    person.sees("the model that was consulted advises against it").await.sees("  o once  D deny").await;
+    person.sees("the model that was consulted advises against it").await.sees("  o  once\r\n  d  deny").await;
     person.sees(QUESTION).await.types("a\n").await.sees("That is none of the answers.").await;
     person.sees(QUESTION).await.types("o\n").await;
     let (code, seen) = person.leaves().await;

@@ -60,7 +60,7 @@ impl Refused {
             Cause::Policy(Refusal::SudoPasswordMissing) => "no sudo password is configured".to_owned(),
             Cause::Policy(Refusal::Rule { pattern }) => format!("your rule `{pattern}` forbids it"),
             Cause::Policy(Refusal::NobodyToAsk { keys }) => {
-                format!("it needs a yes, and nobody can be asked ({})", keys.join("; "))
+                format!("nobody to ask ({})", keys.join("; "))
             }
             Cause::Denied => "you said no".to_owned(),
             Cause::TimedOut => "nobody answered in time".to_owned(),

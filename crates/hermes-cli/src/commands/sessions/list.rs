@@ -142,28 +142,24 @@ fn as_json(summary: &SessionSummary) -> Value {
     })
 }
 
-/// The ids as they are shown: on a terminal as short as each of them still means this session and no other, and all of
-/// one length, so that none looks cut off.
+/// The ids as they are shown: on a terminal the shortest beginning that means this session and no other.
 async fn ids(found: &[SessionSummary], desk: &Desk<'_>) -> Vec<String> {
-    let whole: Vec<&str> = found.iter().map(|summary| summary.session.id.as_str()).collect();
-    if desk.paper.is_terminal() {
-        for length in SHORT_IDS {
-            let short: Vec<String> = whole.iter().map(|id| id.chars().take(length).collect()).collect();
-            if all_mean(&short, &whole, desk.store).await {
-                return short.iter().map(|id| one_line(id)).collect();
-            }
-        }
+    let mut ids = Vec::with_capacity(found.len());
+    for summary in found {
+        let id = summary.session.id.as_str();
+        ids.push(if desk.paper.is_terminal() { short_id(id, desk.store).await } else { one_line(id) });
     }
-    whole.into_iter().map(one_line).collect()
+    ids
 }
 
-async fn all_mean(short: &[String], whole: &[&str], store: &dyn SessionStore) -> bool {
-    for (short, id) in short.iter().zip(whole) {
-        if !store.resolve(short).await.is_ok_and(|meant| meant.as_str() == *id) {
-            return false;
+async fn short_id(id: &str, store: &dyn SessionStore) -> String {
+    for length in SHORT_IDS {
+        let short: String = id.chars().take(length).collect();
+        if short.len() < id.len() && store.resolve(&short).await.is_ok_and(|meant| meant.as_str() == id) {
+            return one_line(&short);
         }
     }
-    true
+    one_line(id)
 }
 
 /// A line of the table, every text fit to be shown.
