@@ -194,6 +194,7 @@ impl Screen {
     pub fn line(&self, text: &str) {
         let mut state = self.lock();
         self.wipe(&mut state);
+        let text = if self.is_live() { wrap::fill(text, terminal::width()) } else { text.to_owned() };
         self.out(&mut state, &format!("{text}\n"));
     }
 

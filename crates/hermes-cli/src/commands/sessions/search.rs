@@ -224,7 +224,7 @@ fn drawn_hit(hit: &Hit, paper: Paper, clock: &Clock) -> Vec<String> {
     let (before, after): (Vec<_>, Vec<_>) = hit.context.iter().partition(|neighbour| neighbour.id < hit.id);
     let room = paper.width.map_or(usize::MAX, |width| width.saturating_sub(4));
     let context = |neighbours: Vec<&hermes_types::Neighbour>| -> Vec<String> {
-        let told = neighbours.iter().map(|neighbour| (neighbour.role, one_line(&neighbour.content)));
+        let told = neighbours.iter().map(|neighbour| (neighbour.role, read(neighbour.role, &neighbour.content)));
         let told = told.filter(|(_, text)| !text.is_empty());
         told.map(|(role, text)| {
             let line = format!("{}: {text}", word(role));
@@ -236,15 +236,30 @@ fn drawn_hit(hit: &Hit, paper: Paper, clock: &Clock) -> Vec<String> {
     let mark = paper.ink(Ink::Dim, &format!("#{} {}", hit.id, clock.stamp(hit.at)));
     let mut lines = vec![format!("  {who} {mark}")];
     lines.extend(context(before));
-    let snippet = one_line(&hit.snippet);
-    // Results are JSON often enough: words without an end are broken where the line is full.
+    let snippet = read(hit.role, &hit.snippet);
     let snippet = match paper.is_terminal() {
-        true => wrap::fill(&snippet, room).lines().flat_map(|line| wrap::folded(line, room)).collect::<Vec<_>>(),
+        true => wrap::fill(&snippet, room).lines().flat_map(|line| broken(line, room)).collect::<Vec<_>>(),
         false => vec![snippet],
     };
     lines.push(format!("    {}", highlighted(&snippet.join("\n    "), paper)));
     lines.extend(context(after));
     lines
+}
+
+/// What was said, on one line. Results are JSON often enough, and read better with their signs apart.
+fn read(role: Role, text: &str) -> String {
+    match role {
+        Role::Tool => {
+            let text = text.replace("\\n", " ").replace("\\\"", "\"").replace("\":", "\": ").replace(",\"", ", \"");
+            one_line(&text)
+        }
+        Role::System | Role::User | Role::Assistant => one_line(text),
+    }
+}
+
+/// A word without an end is broken where the line is full, but never through the marks of a match.
+fn broken(line: &str, room: usize) -> Vec<String> {
+    if line.contains(OPEN) || line.contains(CLOSE) { vec![line.to_owned()] } else { wrap::folded(line, room) }
 }
 
 fn word(role: Role) -> &'static str {
@@ -338,6 +353,12 @@ where do quokkas live?  2025-10-09  cli  s2
             assert!(line.starts_with("    ") && super::super::paper::cells(line) <= 44, "{drawn}");
         }
         assert!(drawn.ends_with("done\n"), "{drawn}");
+        let told = r#"{"success":true,"diff":"-print(\"a\")\n+print(\"b\")\n","files":["a.py"]}"#;
+        assert_eq!(
+            read(Role::Tool, told),
+            r#"{"success": true, "diff": "-print("a") +print("b") ", "files": ["a.py"]}"#
+        );
+        assert_eq!(read(Role::User, "as\\nI said"), "as\\nI said");
     }
 
     #[test]
