@@ -117,3 +117,16 @@ async fn an_image_goes_along_and_stays_in_the_conversation() {
     assert_eq!(told(&alone), (Some(2), "", message));
     server.finish();
 }
+
+#[tokio::test]
+async fn a_secret_in_a_command_is_on_no_screen_and_in_no_stream() {
+    let key = format!("sk-proj-{}", "a1B2c3D4e5F6g7H8".repeat(3));
+    let script = || [run(&format!("echo 'Authorization: Bearer {key}' > /dev/null")), Move::say("Done.")];
+    for arguments in [&["chat", "-q", "go"][..], &["-z", "go", "--output-format", "stream-json"]] {
+        let server = ModelServer::start(script()).await;
+        let ran = hermes(&home_at(&server), arguments).await.expect_code(0);
+        let seen = format!("{}{}", ran.stdout, ran.stderr);
+        assert!(seen.contains("Authorization") && !seen.contains("a1B2c3"), "{seen}");
+        server.finish();
+    }
+}

@@ -102,3 +102,38 @@ async fn an_interrupt_at_a_question_is_no_consent() {
     assert_eq!((code, world.work_dir().join("build").exists()), (Some(130), true), "{seen}");
     server.finish();
 }
+
+#[tokio::test]
+async fn whoever_is_left_without_an_answer_is_told_how_to_get_it() {
+    let server = ModelServer::start([Move::status(401), Move::say("Here it is.")]).await;
+    let world = home_at(&server).env("TERM", "xterm").env("NO_COLOR", "1");
+    let ran = on_terminal(&world, 80, "chat -q hi").await.expect_code(1);
+    let lines = shown(&ran.stdout, 80);
+    let way = lines.last().and_then(|line| line.strip_prefix("  to go on: hermes ")).expect("a way on");
+    let ran = on_terminal(&world, 80, way).await.expect_code(0);
+    assert!(shown(&ran.stdout, 80).contains(&"Here it is.".to_owned()), "{}", ran.stdout);
+    server.finish();
+
+    let server =
+        ModelServer::start([Move::say("words that were seen").chunk(6).cut_after(2), Move::say("The rest.")]).await;
+    let world = home_at(&server).env("TERM", "xterm").env("NO_COLOR", "1");
+    let ran = on_terminal(&world, 80, "chat -q hi").await.expect_code(1);
+    let lines = shown(&ran.stdout, 80);
+    let way = lines.last().and_then(|line| line.strip_prefix("  to go on: hermes ")).expect("a way on");
+    assert!(way.ends_with(" -q \"go on\""), "{way}");
+    let ran = on_terminal(&world, 80, way).await.expect_code(0);
+    assert!(shown(&ran.stdout, 80).contains(&"The rest.".to_owned()), "{}", ran.stdout);
+    server.finish();
+}
+
+#[tokio::test]
+async fn a_plan_shows_how_far_it_is_and_a_command_what_it_ended_with() {
+    let item = |id: &str, content: &str, status: &str| json!({"id": id, "content": content, "status": status});
+    let plan = json!({"todos": [item("1", "Look around", "completed"), item("2", "Build it", "in_progress")]});
+    let server = ModelServer::start([Move::say("").call("todo", plan), run("exit 7"), Move::say("Ok.")]).await;
+    let ran = on_terminal(&home_at(&server).env("TERM", "xterm"), 80, "chat -q hi").await.expect_code(0);
+    let lines = shown(&ran.stdout, 80);
+    let lines: Vec<&str> = lines.iter().map(|line| without_time(line)).take(3).collect();
+    assert_eq!(lines, ["✓ todo  1 of 2 done, now: Build it", "✗ terminal  exit 7  exit 7", "Ok."]);
+    server.finish();
+}

@@ -169,3 +169,12 @@ async fn a_wrong_command_line_is_exit_2_with_a_hint() {
         assert!(ran.stderr.contains(hint), "{arguments:?}: {}", ran.stderr);
     }
 }
+
+#[tokio::test]
+async fn a_server_that_is_not_there_is_named_before_a_model_is_asked_for() {
+    let world = nowhere().config("model:\n  base_url: http://127.0.0.1:9/v1\n");
+    let ran = hermes(&world, &["-z", "hi"]).await.expect_code(1);
+    let message = "hermes -z: http://127.0.0.1:9/v1 lists no model. Is a server running there? If it is, name the model: \
+                   `hermes config set model.default MODEL`, or `-m MODEL` for once\n";
+    assert_eq!(ran.stderr, message);
+}
