@@ -55,12 +55,16 @@ const NOT_INTERACTIVE_YET: &str = "an interactive session is not there yet; ask 
 /// The commands that print and end.
 fn on_console(command: Command, before: Whom, profile: Option<&str>) -> ExitCode {
     // Not locked: prompts write to the same terminal from another thread.
-    let (mut out, mut input) = (std::io::stdout(), std::io::stdin().lock());
-    let mut err: Box<dyn Write> = match Terminal::of_process().err.is_terminal() {
+    let (terminal, mut input) = (Terminal::of_process(), std::io::stdin().lock());
+    let mut out: Box<dyn Write> = match terminal.out.is_terminal() && says_sentences(&command) {
+        true => Box::new(Filled::new(std::io::stdout())),
+        false => Box::new(std::io::stdout()),
+    };
+    let mut err: Box<dyn Write> = match terminal.err.is_terminal() {
         true => Box::new(Filled::new(std::io::stderr())),
         false => Box::new(std::io::stderr()),
     };
-    let mut console = Console { out: &mut out, err: &mut *err, input: &mut input };
+    let mut console = Console { out: &mut *out, err: &mut *err, input: &mut input };
     let console = &mut console;
     let exit = match command {
         Command::Model { args, whom } => {
@@ -116,6 +120,11 @@ fn on_console(command: Command, before: Whom, profile: Option<&str>) -> ExitCode
         Command::Chat(_) | Command::Demo(_) => Exit::Usage,
     };
     exit.into()
+}
+
+/// Commands that speak for themselves. The others print what was said or set elsewhere, and that keeps its lines.
+fn says_sentences(command: &Command) -> bool {
+    matches!(command, Command::Fallback(_) | Command::Backup(_) | Command::Import(_) | Command::Profile(_))
 }
 
 /// Runs a future on a runtime of its own. One thread is enough for one conversation, and starts faster than many. What is
