@@ -88,6 +88,7 @@ async fn kit(home: &std::path::Path, feed: &Feed) -> Result<Kit, Box<dyn std::er
         clock,
         listener: Arc::new(feed.clone()),
         hooks: Vec::new(),
+        scribe: None,
         settings: Settings::default(),
     })
 }

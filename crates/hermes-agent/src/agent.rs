@@ -1,16 +1,17 @@
 //! One agent: a conversation that can be begun, resumed, spoken to and closed.
 
-use crate::crew::AgentCrew;
+use crate::crew::{AgentCrew, session_id};
 use crate::hands::DeskHands;
 use hermes_core::ask::Manner;
 use hermes_core::book::Book;
 use hermes_core::clock::Clock;
+use hermes_core::context::{Compressor, Engine, Policy, Scribe, Truncator, plan_in};
 use hermes_core::conversation::Conversation;
 use hermes_core::ports::{Listener, Switchboard};
 use hermes_core::stop::Stop;
 use hermes_core::store::{SessionStore, StoreError};
 use hermes_core::turn::budget::{ITERATIONS, Limits, Purse};
-use hermes_core::turn::{Asked, Inbox, Outcome, Ports, TurnHook, run_turn};
+use hermes_core::turn::{Asked, Economy, Inbox, Outcome, Ports, TurnHook, run_turn};
 use hermes_tools::desk::{Desk, Reach, Workshop};
 use hermes_tools::registry::Registry;
 use hermes_types::{
@@ -36,6 +37,8 @@ pub struct Kit {
     pub clock: Arc<dyn Clock>,
     pub listener: Arc<dyn Listener>,
     pub hooks: Vec<Arc<dyn TurnHook>>,
+    /// Who writes the summaries of conversations that grew too long, where that is not the model that holds them.
+    pub scribe: Option<Arc<dyn Scribe>>,
     pub settings: Settings,
 }
 
@@ -49,6 +52,39 @@ pub struct Settings {
     pub limits: Limits,
     pub reasoning: Option<Reasoning>,
     pub max_output_tokens: Option<u32>,
+    /// `compression.*`
+    pub compression: Policy,
+    /// `context.engine`
+    pub engine: EngineName,
+}
+
+/// What makes conversations shorter that grew too long.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum EngineName {
+    /// Leaves out what is old, and summarises what that does not make short enough.
+    #[default]
+    Compressor,
+    /// Drops the oldest messages.
+    Truncator,
+}
+
+impl EngineName {
+    pub const ALL: [Self; 2] = [Self::Compressor, Self::Truncator];
+
+    pub fn as_str(self) -> &'static str {
+        self.engine().name()
+    }
+
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|engine| engine.as_str() == word)
+    }
+
+    fn engine(self) -> &'static dyn Engine {
+        match self {
+            Self::Compressor => &Compressor,
+            Self::Truncator => &Truncator,
+        }
+    }
 }
 
 impl Default for Settings {
@@ -59,6 +95,8 @@ impl Default for Settings {
             limits: Limits::default(),
             reasoning: None,
             max_output_tokens: None,
+            compression: Policy::default(),
+            engine: EngineName::default(),
         }
     }
 }
@@ -141,6 +179,8 @@ impl Agent {
         let Beginning { session, tools, ephemeral, prefill, reach, .. } = beginning;
         let store = kit.store.clone().ok_or(StoreError::Closed)?;
         let kept = store.session(&session.id).await?.ok_or_else(|| StoreError::NoSession(session.id.to_string()))?;
+        // Before anything is read: a turn that was dropped in this program may still have a write in the queue.
+        store.reopen(&session.id).await?;
         let rows = store.messages(&session.id).await?;
         let is_live = |row: &StoredMessage| row.state == RowState::Live && row.foreign_role.is_none();
         let newest = rows.iter().rfind(|row| row.state == RowState::Live).map(|row| row.id);
@@ -149,12 +189,12 @@ impl Agent {
         restore_plan(&desk, &history);
         let prompt = kept.system_prompt.filter(|prompt| !prompt.trim().is_empty()).or(session.system_prompt);
         let mut talk = Conversation::new(session.id.clone())
+            .known_as(first_of(&*store, &session.id).await?)
             .with_prompt(&prompt.unwrap_or_default(), ephemeral.as_deref())
             .with_prefill(prefill)
             .with_history(history);
         // Tools or the model may be others than those of the program that had it; if they are, this is why.
         talk.line.expect_break(BreakCause::Resume);
-        store.reopen(&session.id).await?;
         let crew = AgentCrew::of_person(kit.clone(), tools.clone());
         let agent = Self::of(kit, talk, tools, desk, None).with_crew(crew);
         Ok(Self { book: agent.book.read_up_to(newest), ..agent })
@@ -217,6 +257,12 @@ impl Agent {
             hooks: &kit.hooks,
             manner: kit.settings.manner,
             iterations: kit.settings.iterations,
+            economy: Economy {
+                policy: &kit.settings.compression,
+                engine: kit.settings.engine.engine(),
+                scribe: kit.scribe.as_deref(),
+                next_session: &|| session_id(kit.clock.now()),
+            },
         };
         run_turn(&mut self.talk, asked.into(), &ports, stop).await
     }
@@ -289,29 +335,47 @@ impl Agent {
     }
 }
 
-/// What a session and the sub-agents it sent out have spent.
+/// What a session and the sub-agents it sent out have spent, and those that they sent out.
 async fn spent_in(store: &dyn SessionStore, session: &SessionId) -> Result<Spent, StoreError> {
     if store.session(session).await?.is_none() {
         return Ok(Spent::default());
     }
     let family = store.lineage(session).await?;
-    let sent_out = family.iter().filter(|one| one.kinship == Kinship::Delegate && one.parent.as_ref() == Some(session));
+    // Parents come before their children.
+    let mut tree = vec![session];
+    for one in family.iter().filter(|one| one.kinship == Kinship::Delegate) {
+        if one.parent.as_ref().is_some_and(|parent| tree.contains(&parent)) {
+            tree.push(&one.id);
+        }
+    }
     let mut spent = Spent::default();
-    for id in std::iter::once(session).chain(sent_out.map(|one| &one.id)) {
+    for id in tree {
         for row in store.usage(Some(id)).await? {
             spent.calls += row.calls;
-            spent.tokens += row.usage.total();
+            spent.tokens = spent.tokens.saturating_add(row.usage.total());
             spent.cost = spent.cost + row.actual_cost_usd.or(row.estimated_cost_usd).unwrap_or_default();
         }
     }
     Ok(spent)
 }
 
+/// The session in which a conversation began that compression continued in this one.
+pub(crate) async fn first_of(store: &dyn SessionStore, session: &SessionId) -> Result<SessionId, StoreError> {
+    let family = store.lineage(session).await?;
+    let mut first = session;
+    while let Some(one) = family.iter().find(|one| one.id == *first && one.kinship == Kinship::Continuation)
+        && let Some(parent) = &one.parent
+    {
+        first = parent;
+    }
+    Ok(first.clone())
+}
+
 /// The plan of the conversation, from the last result that told it.
 fn restore_plan(desk: &Desk, history: &[Message]) {
     let results = history.iter().rev().filter_map(|message| match message {
         Message::Tool(result) if result.name.as_deref() == Some("todo") => Some(result.content.text()),
-        _ => None,
+        other => plan_in(other).map(str::to_owned),
     });
     for result in results {
         if desk.todo.restore(&result) {

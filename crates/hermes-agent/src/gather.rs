@@ -14,13 +14,14 @@ mod settings;
 pub use scan::ContextScan;
 pub use settings::PromptSettings;
 
+pub(crate) use discover::on_one_line;
 use discover::{Candidate, Front, Take};
 use document::{Document, Found};
 use hermes_core::prompt::{ContextFile, Ingredients, Prompt};
 use hermes_tools::cover::Cover;
 use hermes_tools::desk::Workshop;
 use hermes_tools::skills::{self, Audience};
-use hermes_tools::threat::Scanner;
+use hermes_tools::threat::{Scanner, Scope};
 use hermes_types::SessionId;
 use jiff::civil::Date;
 use std::collections::BTreeSet;
@@ -179,7 +180,9 @@ fn read_all(place: &Place, shop: &Workshop, session: &SessionId) -> Gathered {
     }
     if place.sources.memory {
         let snapshot = shop.memory.snapshot(session);
-        (gathered.memory, gathered.user) = (snapshot.memory, snapshot.user);
+        // What was saved by hand may hold what the tool would have refused to save.
+        let covered = |block: Option<String>| block.map(|text| place.cover.file(&text).into_owned());
+        (gathered.memory, gathered.user) = (covered(snapshot.memory), covered(snapshot.user));
         gathered.notices.extend(snapshot.troubles);
     }
     gathered
@@ -239,6 +242,10 @@ impl Reader<'_> {
                 return None;
             }
         };
+        if !self.scanner.scan(name, Scope::Context).is_empty() {
+            self.notices.push(format!("{name} is left out of the prompt: its name may want to steer the agent"));
+            return None;
+        }
         let text = if front == Front::Removed { document::without_front_matter(&text) } else { &text };
         let covered = self.place.cover.file(text.trim());
         if covered.is_empty() {

@@ -9,5 +9,5 @@ pub mod gather;
 mod hands;
 pub mod replay;
 
-pub use agent::{Agent, Beginning, Kit, Settings};
+pub use agent::{Agent, Beginning, EngineName, Kit, Settings};
 pub use crew::session_id;

@@ -3,6 +3,7 @@
 use crate::app::App;
 use crate::args::How;
 use crate::commands::Trouble;
+use crate::economy;
 use crate::hands::{self, Hands};
 use crate::settings::Settings;
 use hermes_agent::gather::{self, Answerer, PromptSettings, Sources};
@@ -18,7 +19,7 @@ use hermes_model::wire::ApiMode;
 use hermes_store::SqliteStore;
 use hermes_tools::desk::Reach;
 use hermes_tools::toolset::{self, Catalogue, Circumstances, Selection};
-use hermes_types::{Event, NewSession, Notice, SessionId, Usd};
+use hermes_types::{Event, NewSession, Notice, SessionId, Usd, clip};
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use std::collections::BTreeSet;
@@ -27,6 +28,8 @@ use std::time::Duration;
 
 /// The place a conversation of the command line is told to be held at.
 pub(crate) const CLI: &str = "cli";
+/// Characters of a name that no session has.
+const LONGEST_NAME: usize = 80;
 
 /// What an agent of the command line is made of besides the settings.
 pub(crate) struct Parts<'a> {
@@ -39,7 +42,10 @@ pub(crate) struct Parts<'a> {
     pub(crate) listener: Arc<dyn Listener>,
     /// A person sees the words as they come.
     pub(crate) live: bool,
-    pub(crate) how: &'a How,
+    /// What it may call.
+    pub(crate) tools: BTreeSet<String>,
+    /// In place of `agent.max_turns`.
+    pub(crate) max_turns: Option<u32>,
 }
 
 /// A conversation that is begun, or one that goes on.
@@ -50,20 +56,20 @@ pub(crate) enum Session {
 
 impl Parts<'_> {
     pub(crate) async fn agent(self, session: Session) -> Result<Agent, Trouble> {
-        let tools = offered(self.app, self.hands, self.how)?;
         let kit = Arc::new(self.kit()?);
         let (id, source) = match &session {
             Session::New { id, source } => (id.clone(), source.as_str()),
             Session::Kept(id) => (id.clone(), CLI),
         };
-        let prompt = self.prompt(&session, &tools).await?;
+        let prompt = self.prompt(&session).await?;
         let new = NewSession {
             model: Some(self.runtime.model.clone()),
             cwd: Some(self.app.knowledge.cwd.display().to_string()),
             system_prompt: prompt,
             ..NewSession::new(id, source)
         };
-        let beginning = Beginning { reach: Reach::OneShot, not_kept: self.store.err(), ..Beginning::new(new, tools) };
+        let beginning =
+            Beginning { reach: Reach::OneShot, not_kept: self.store.err(), ..Beginning::new(new, self.tools) };
         let agent = match session {
             Session::New { .. } => Agent::begin(kit, beginning),
             Session::Kept(_) => Agent::resume(kit, beginning).await?,
@@ -74,7 +80,7 @@ impl Parts<'_> {
     }
 
     /// The prompt, built once in the life of a conversation: one that goes on has it already.
-    async fn prompt(&self, session: &Session, tools: &BTreeSet<String>) -> Result<Option<String>, Trouble> {
+    async fn prompt(&self, session: &Session) -> Result<Option<String>, Trouble> {
         let id = match (session, &self.store) {
             (Session::New { id, .. }, _) => id,
             (Session::Kept(id), Ok(store)) => {
@@ -86,7 +92,7 @@ impl Parts<'_> {
             }
             (Session::Kept(id), Err(_)) => id,
         };
-        let offered = self.hands.registry.definitions(tools).into_iter().map(|tool| tool.name).collect();
+        let offered = self.hands.registry.definitions(&self.tools).into_iter().map(|tool| tool.name).collect();
         let answerer = Answerer {
             model: self.runtime.model.clone(),
             provider: self.runtime.name.clone(),
@@ -104,9 +110,12 @@ impl Parts<'_> {
         let settings = &self.app.settings;
         let clock = self.app.clock.clone();
         let seed = u64::from(std::process::id()) ^ u64::from(clock.elapsed().subsec_nanos());
-        let whole = |key: &str| Ok::<_, Trouble>(settings.u64_at(key)?.and_then(|number| u32::try_from(number).ok()));
+        let whole = |key: &str| {
+            let number = settings.u64_at(key)?;
+            Ok::<_, Trouble>(number.map(|number| u32::try_from(number).unwrap_or(u32::MAX)))
+        };
         let retries = whole("agent.api_max_retries")?.unwrap_or(3);
-        let iterations = self.how.max_turns.or(whole("agent.max_turns")?).unwrap_or(ITERATIONS);
+        let iterations = self.max_turns.or(whole("agent.max_turns")?).unwrap_or(ITERATIONS);
         Ok(Kit {
             switchboard: self.switchboard.clone(),
             for_children: for_children(self.app)?,
@@ -116,7 +125,10 @@ impl Parts<'_> {
             clock,
             listener: self.listener.clone(),
             hooks: Vec::new(),
+            scribe: economy::scribe(self.app, self.runtime)?,
             settings: hermes_agent::Settings {
+                compression: economy::policy(settings)?,
+                engine: economy::engine(settings)?,
                 iterations,
                 manner: Manner { retries, live: self.live, seed },
                 limits: limits(settings)?,
@@ -201,11 +213,18 @@ fn for_children(app: &App) -> Result<Option<Arc<dyn Switchboard>>, Trouble> {
 /// `budget.*`
 fn limits(settings: &Settings) -> Result<Limits, Trouble> {
     let caps = |span: &str| -> Result<Caps, Trouble> {
-        let seconds = settings.f64_at(&format!("budget.{span}_seconds"))?;
+        let key = format!("budget.{span}_seconds");
+        // A limit that makes no sense is told: without a word it would be none.
+        let wrong = |seconds: f64| {
+            Trouble::Refused(format!(
+                "`{key}` must be a number of seconds, got {seconds}.\nChange it with `hermes config set {key} …`."
+            ))
+        };
+        let time = |seconds: f64| Duration::try_from_secs_f64(seconds).map_err(|_| wrong(seconds));
         Ok(Caps {
             tokens: settings.u64_at(&format!("budget.{span}_tokens"))?,
             usd: settings.f64_at(&format!("budget.{span}_usd"))?.and_then(Usd::from_f64),
-            time: seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()),
+            time: settings.f64_at(&key)?.map(time).transpose()?,
         })
     };
     let day = Caps { time: None, ..caps("day")? };
@@ -214,12 +233,16 @@ fn limits(settings: &Settings) -> Result<Limits, Trouble> {
 }
 
 /// The tools of a conversation: those of `-t`, or those the settings choose for the command line.
-fn offered(app: &App, hands: &Hands, how: &How) -> Result<BTreeSet<String>, Trouble> {
+pub(crate) fn offered(app: &App, hands: &Hands, how: &How) -> Result<BTreeSet<String>, Trouble> {
     let catalogue = Catalogue::new(&hands.registry);
     let selection = match &how.toolsets {
         Some(names) => {
             let names = names.iter().map(|name| name.trim()).filter(|name| !name.is_empty());
-            Selection::of(names.map(str::to_owned).collect::<Vec<_>>())
+            let names: Vec<String> = names.map(str::to_owned).collect();
+            if names.is_empty() {
+                return Err(Trouble::Usage("`-t` names no toolset; `hermes tools` lists them".into()));
+            }
+            Selection::of(names)
         }
         None => chosen(app, CLI, &catalogue),
     };
@@ -240,11 +263,19 @@ pub(crate) fn chosen(app: &App, platform: &str, catalogue: &Catalogue<'_>) -> Se
     selection.with_variables(app.environment.process())
 }
 
+/// A name nobody has may be anything, and long.
+fn briefly(error: StoreError) -> StoreError {
+    match error {
+        StoreError::NoSession(name) => StoreError::NoSession(clip(&name, LONGEST_NAME)),
+        other => other,
+    }
+}
+
 /// The session that is meant: a name, or the newest one held at the same place.
 pub(crate) async fn meant(store: &SqliteStore, resume: Option<&str>, source: &str) -> Result<SessionId, StoreError> {
     use hermes_types::{ListOrder, SessionFilter};
-    let found = match resume.filter(|name| !name.trim().is_empty()) {
-        Some(name) => store.resolve(name.trim()).await?,
+    let found = match resume {
+        Some(name) => store.resolve(name.trim()).await.map_err(briefly)?,
         None => {
             let filter = SessionFilter { sources: vec![source.to_owned()], ..SessionFilter::default() };
             let newest = store.list(filter, ListOrder::LastActive, 1, 0).await?;

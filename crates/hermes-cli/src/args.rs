@@ -17,6 +17,8 @@ Examples:
 Exit codes: 0 answered, 1 failed, 2 wrong usage (also a --provider nobody knows),
 130 interrupted.";
 
+const LONGEST_TAG: usize = 64;
+
 /// An AI agent for your terminal: any model, your tools, your memory.
 #[derive(Debug, Parser)]
 #[command(name = "hermes", version, after_help = EXAMPLES, args_conflicts_with_subcommands = false)]
@@ -73,15 +75,26 @@ pub struct Which {
     pub no_restore_cwd: bool,
 
     /// Where the session is said to be held; `tool` hides it from lists [default: cli]
-    #[arg(long, value_name = "TAG")]
+    #[arg(long, value_name = "TAG", value_parser = tag)]
     pub source: Option<String>,
+}
+
+/// A word that lists can show.
+fn tag(typed: &str) -> Result<String, String> {
+    let is_word = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ':' | '/');
+    let is_tag = !typed.is_empty() && typed.chars().all(is_word) && typed.chars().nth(LONGEST_TAG).is_none();
+    is_tag.then(|| typed.to_owned()).ok_or_else(|| {
+        format!(
+            "a source is one word of letters, digits, `-` and `_`, such as `cli` or `tool`; at most {LONGEST_TAG} long"
+        )
+    })
 }
 
 /// What the agent may do.
 #[derive(Debug, Clone, Default, Args)]
 pub struct How {
     /// Most model calls for this question [default: agent.max_turns, 90]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     pub max_turns: Option<u32>,
 
     /// Toolsets for this run, with commas between them (see `hermes tools`)

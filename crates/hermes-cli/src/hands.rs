@@ -2,7 +2,7 @@
 
 use crate::app::App;
 use crate::approval::{self, Allowlist, Counsel};
-use crate::commands::Console;
+use crate::commands::{Console, paper};
 use crate::output::Screen;
 use crate::settings::Home;
 use futures_util::future::BoxFuture;
@@ -139,7 +139,7 @@ impl Hands {
 
     /// Tells a person what is odd about their settings.
     pub(crate) fn tell_warnings(&self, console: &mut Console<'_>) -> std::io::Result<()> {
-        self.warnings.iter().try_for_each(|warning| writeln!(console.err, "… {warning}"))
+        self.warnings.iter().try_for_each(|warning| writeln!(console.err, "… {}", paper::shown(warning)))
     }
 }
 

@@ -5,6 +5,7 @@ pub mod app;
 pub mod approval;
 pub mod args;
 pub mod commands;
+mod economy;
 pub mod hands;
 mod log;
 mod memory;

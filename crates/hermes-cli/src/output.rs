@@ -12,11 +12,12 @@ mod work;
 pub(crate) mod wrap;
 
 use crate::args::OutputFormat;
+use crate::commands::paper::{json_line, one_line, shown};
 use hermes_core::ports::Listener;
 use hermes_core::stop::Stop;
 use hermes_core::turn::{End, Interrupted, Outcome};
 use hermes_model::resolve::Source;
-use hermes_types::{Event, Fault, FaultKind, Notice, SessionId, ToolStatus};
+use hermes_types::{Event, Fault, FaultKind, Notice, SessionId};
 use std::convert::Infallible;
 use std::io::{ErrorKind, Write};
 use std::path::PathBuf;
@@ -203,7 +204,7 @@ impl Screen {
         let mut state = self.lock();
         self.end_line(&mut state);
         let prefix = format!("{}:", self.show.command);
-        let text = self.laid_out(&format!("{prefix} {message}"));
+        let text = laid_out(self.terminal, &format!("{prefix} {message}"));
         let rest = text.strip_prefix(&prefix).unwrap_or(&text);
         err(&format!("{}{rest}\n", self.terminal.styled(Style::Alarm, &prefix)));
     }
@@ -276,13 +277,7 @@ impl Screen {
             return;
         }
         self.end_line(state);
-        err(&format!("{}\n", self.terminal.styled(Style::Dim, &self.laid_out(text))));
-    }
-
-    /// Text for stderr, in lines that fit where lines have an end.
-    fn laid_out(&self, text: &str) -> String {
-        let text = harmless(text);
-        if self.terminal.err.is_terminal() { wrap::fill(&text, terminal::width()) } else { text.into_owned() }
+        err(&format!("{}\n", self.terminal.styled(Style::Dim, &laid_out(self.terminal, text))));
     }
 
     /// Cells of a line on stderr, where lines have an end.
@@ -309,7 +304,7 @@ impl Screen {
         let Some(text) = status else { return };
         let width = terminal::width();
         // Room for the `^C` a terminal shows behind it: a line that wraps cannot be wiped.
-        let text = hermes_types::clip(&harmless(&text), width.saturating_sub(3));
+        let text = hermes_types::clip(&one_line(&text), width.saturating_sub(3));
         let text = self.terminal.styled(Style::Dim, &text);
         match (state.status, state.wrap.column()) {
             (Some(_), _) => err(&format!("\r\x1b[2K{text}")),
@@ -366,11 +361,13 @@ impl Screen {
                 state.phase = Phase::Working { what: calls.join(", "), since: now };
             }
             Event::Notice { .. } | Event::Step { .. } => state.phase = Phase::Asking { since: now },
-            Event::ToolStarted { .. } | Event::Subagent { .. } => {
-                if let (caller, Event::ToolStarted { call_id, name, about }) = Caller::of(event) {
+            Event::ToolStarted { .. } | Event::Subagent { .. } => match Caller::of(event) {
+                (caller, Event::ToolStarted { call_id, name, about }) => {
                     state.work.begins(caller, call_id, name, about);
                 }
-            }
+                (caller, Event::Answer { .. } | Event::Failed { .. }) => state.work.leaves(&caller),
+                _ => {}
+            },
             Event::Reasoning { .. } if !matches!(state.phase, Phase::Thinking { .. }) => {
                 state.phase = Phase::Thinking { since: now };
             }
@@ -382,11 +379,10 @@ impl Screen {
     fn line_of_work(&self, state: &mut State, caller: Caller, told: &Event) -> Option<String> {
         match told {
             Event::ToolFinished { call_id, name, status, duration_ms, about, exit_code, note } => {
-                // A command that was stopped has a result like any other; the person knows better.
-                let status = if self.stop.stopped() { ToolStatus::Cancelled } else { *status };
+                let (status, exit_code, note) = (*status, *exit_code, note.as_deref());
                 let took = Duration::from_millis(*duration_ms);
-                let ended = Ended { name, status, took, about, exit_code: *exit_code, note: note.as_deref() };
-                Some(state.work.ends(caller, call_id, &ended, self.width_of_lines()))
+                let ended = Ended { name, status, took, about, exit_code, note };
+                Some(state.work.ends(caller, call_id, ended, self.width_of_lines()))
             }
             // The status line says this better; and of an answer that starts over nothing was shown.
             Event::Notice { notice: Notice::Waiting { .. } } if self.has_status_line() => None,
@@ -414,7 +410,7 @@ impl Listener for Screen {
                 if let (caller, Event::ToolFinished { call_id, .. }) = Caller::of(&event) {
                     state.work.forget(caller, call_id);
                 }
-                let line = serde_json::to_string(&event).unwrap_or_default();
+                let line = json_line(&event).unwrap_or_default();
                 self.out(&mut state, &format!("{line}\n"));
             }
             (Event::Text { text }, OutputFormat::Text) if self.is_live() => {
@@ -468,19 +464,25 @@ impl Drop for Hush<'_> {
 
 /// An error before there is a screen.
 pub fn complain(message: &str) -> ExitCode {
-    err(&laid_out(&format!("hermes: {message}\n")));
+    complain_early(message);
     ExitCode::from(EXIT_FAILED)
 }
 
 /// The command line does not say what to do.
 pub fn misused(message: &str) -> ExitCode {
-    err(&laid_out(&format!("hermes: {message}\n")));
+    complain_early(message);
     ExitCode::from(EXIT_USAGE)
 }
 
-/// The program's own words for stderr, in lines that fit where lines have an end.
-fn laid_out(text: &str) -> String {
-    if Terminal::of_process().err.is_terminal() { wrap::fill(text, terminal::width()) } else { text.to_owned() }
+fn complain_early(message: &str) {
+    let text = laid_out(Terminal::of_process(), &format!("hermes: {message}"));
+    err(&format!("{text}\n"));
+}
+
+/// Text for stderr, in lines that fit where lines have an end.
+fn laid_out(terminal: Terminal, text: &str) -> String {
+    let text = shown(text);
+    if terminal.err.is_terminal() { wrap::fill(&text, terminal::width()) } else { text }
 }
 
 /// Writes to stderr. When even that fails there is nobody left to tell.
@@ -499,7 +501,7 @@ mod tests {
         let show = Show { format, aside, command: "hermes", usage_file: None };
         let screen = Screen::new(show, SessionId::new("s"), Stop::new());
         let told = |event: Event| {
-            let caller = Caller::Subagent { session: SessionId::new("c"), place: vec![1] };
+            let caller = Caller::Subagent(vec![(SessionId::new("c"), 1)]);
             screen.line_of_work(&mut screen.lock(), caller, &event)
         };
         let notice = |notice| told(Event::Notice { notice });

@@ -5,13 +5,13 @@
 
 use crate::clock::Clock;
 use crate::plan::{LONGEST_WAIT, Means, Step, Tries, plan};
-use crate::ports::{Listener, Model, Recorder, Switchboard};
+use crate::ports::{Card, Listener, Model, Recorder, Switchboard};
 use crate::recording::Recording;
 use crate::stop::Stop;
 use crate::watch::{Limits, watch};
 use futures_util::StreamExt;
 use hermes_types::{
-    Answered, BreakCause, CameBy, Concession, Delta, Event, Fault, FaultKind, Notice, Reply, Request, Scene,
+    Answered, BreakCause, CameBy, Concession, Delta, Event, Fault, FaultKind, Notice, Reply, Request, Scene, Usage,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -55,6 +55,12 @@ pub struct Line {
     breaks: Option<BreakCause>,
     /// What led to the next attempt, for the record.
     came_by: CameBy,
+    /// Whoever asks can make the conversation shorter, and wants to know when it is too long.
+    can_shorten: bool,
+    /// No attempt begins after this.
+    until: Option<Duration>,
+    /// What was counted for answers that broke off and were asked for again.
+    in_vain: Vec<(Card, Usage)>,
 }
 
 impl Line {
@@ -62,6 +68,17 @@ impl Line {
         if self.place > 0 && self.rests_until.is_none_or(|until| now >= until) {
             *self = Self { calls: self.calls, breaks: Some(BreakCause::Fallback), ..Self::default() };
         }
+        self.until = None;
+    }
+
+    /// What is tried again is tried before this, or not at all.
+    pub(crate) fn try_until(&mut self, until: Option<Duration>) {
+        self.until = until;
+    }
+
+    /// What has to be paid for answers that nobody got, and to whom.
+    pub(crate) fn take_in_vain(&mut self) -> Vec<(Card, Usage)> {
+        std::mem::take(&mut self.in_vain)
     }
 
     /// Moves on to another place. Only the person's choice is come back to, so only it can be resting.
@@ -72,6 +89,20 @@ impl Line {
             self.rests_until = Some(now.saturating_add(rest));
         }
         self.place = place;
+    }
+
+    /// Whether a conversation that is too long comes back to whoever asked, before another provider is tried.
+    pub(crate) fn can_shorten(&mut self, can: bool) {
+        self.can_shorten = can;
+    }
+
+    pub(crate) fn shortens(&self) -> bool {
+        self.can_shorten
+    }
+
+    /// The same model, for a question beside the conversation.
+    pub(crate) fn aside(&self) -> Self {
+        Self { place: self.place, model: self.model.clone(), conceded: self.conceded.clone(), ..Self::default() }
     }
 
     /// The next request will not extend the last one, and this is why: whoever changes what was sent says so here.
@@ -152,11 +183,20 @@ impl From<Fault> for Failure {
     }
 }
 
+/// The model that the next question goes to, unless something happens to it.
+pub(crate) async fn reach(line: &mut Line, ports: &Ports<'_>, stop: &Stop) -> Result<Arc<dyn Model>, Fault> {
+    // Whoever asks looks after its login.
+    unless_stopped(stop, open(line, &mut true, ports)).await?
+}
+
 /// The model of the line: opened on first use, looked after once for each question.
 async fn open(line: &mut Line, looked_after: &mut bool, ports: &Ports<'_>) -> Result<Arc<dyn Model>, Fault> {
-    let model = match line.model.take() {
+    let model = match line.model.clone() {
         Some(model) if *looked_after => model,
-        Some(model) => ports.switchboard.keep(line.place).await?.unwrap_or(model),
+        Some(model) => {
+            let kept = ports.switchboard.keep(line.place).await;
+            kept.inspect_err(|_| line.model = None)?.unwrap_or(model)
+        }
         None => ports.switchboard.open(line.place).await?.ok_or_else(nobody_left)?,
     };
     *looked_after = true;
@@ -196,6 +236,7 @@ async fn attempt(
             Some(Ok(Delta::Done(reply))) => {
                 recording.answered(Answered::Reply(reply.clone()));
                 if reply.cut_off && !(manner.live && shown) {
+                    line.in_vain.extend(reply.usage.map(|usage| (card.clone(), usage)));
                     let fault = Fault::new(FaultKind::Timeout, "the answer broke off in the middle");
                     return Err(failed(fault, shown));
                 }
@@ -230,12 +271,23 @@ async fn recover(
 ) -> Result<(), Fault> {
     let Failure { mut fault, during } = failure;
     let asked = during != During::Opening;
-    let mut means =
-        Means { retries: manner.retries, refresh: asked, rotate: asked, compress: false, next_provider: true };
+    let mut means = Means {
+        retries: manner.retries,
+        refresh: asked,
+        rotate: asked,
+        compress: line.can_shorten,
+        next_provider: true,
+    };
     let mut unusable = Vec::new();
     // A means that turns out not to exist is struck off and the plan is made again, so this ends.
     loop {
         let step = plan(&fault, tries, &means, chance);
+        let pause = if let Step::Retry(pause) = step { pause } else { Duration::ZERO };
+        if step != Step::GiveUp && line.until.is_some_and(|until| ports.clock.elapsed().saturating_add(pause) >= until)
+        {
+            fault.message.push_str(" (the time of the turn does not allow another try)");
+            return Err(in_full(fault, &unusable));
+        }
         match step {
             Step::Retry(delay) => {
                 let delay_ms = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);

@@ -5,6 +5,8 @@
 //! person was told so, and everything is `Ok`; a store that fails in the middle of a turn is an error, because going on
 //! would lose what happens.
 
+mod shorter;
+
 use crate::clock::Clock;
 use crate::ports::{Card, Recorder};
 use crate::store::{SessionStore, StoreError};
@@ -15,7 +17,7 @@ use hermes_types::{
 };
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// Conversations that this process took into memory, so that two within one tick of the clock are told apart.
@@ -25,7 +27,7 @@ pub struct Book {
     store: Option<Arc<dyn SessionStore>>,
     /// Why nothing is kept any more, where a store was there and could not be used.
     unusable: OnceLock<String>,
-    session: SessionId,
+    session: Mutex<SessionId>,
     clock: Arc<dyn Clock>,
     /// Where the results of the reply in work are kept, and which of its calls have begun an effect.
     open: Mutex<Open>,
@@ -36,10 +38,24 @@ pub struct Book {
     turn: Mutex<Option<TurnScene>>,
     /// What went over the wire and is not on disk yet.
     exchanges: Mutex<Vec<Exchange>>,
-    /// Nobody holds the conversation in memory: without the disk there is nothing to go on with.
-    resting: AtomicBool,
+    memory: Mutex<Memory>,
+    /// Why something of the turn in work could not be written.
+    lost: Mutex<Option<String>>,
     /// Another program was in the middle of a turn when the last one was to begin here.
     refused: AtomicBool,
+}
+
+/// How the conversation in memory stands to the one on disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Memory {
+    /// Both are the same.
+    InStep,
+    /// A turn is under way. Whoever finds this when a turn begins knows that the one before was dropped in the middle.
+    AtWork,
+    /// Something could not be written down: what is on disk counts.
+    Astray,
+    /// Nobody holds it: without the disk there is nothing to go on with.
+    Resting,
 }
 
 #[derive(Default)]
@@ -59,20 +75,22 @@ impl Book {
         Self {
             store,
             unusable: OnceLock::new(),
-            session,
+            session: Mutex::new(session),
             run: Run { since: clock.now().into(), nth: RUNS.fetch_add(1, Ordering::Relaxed) },
             clock,
             open: Mutex::default(),
             turn: Mutex::default(),
             newest: Mutex::default(),
             exchanges: Mutex::default(),
-            resting: AtomicBool::new(false),
+            memory: Mutex::new(Memory::InStep),
+            lost: Mutex::default(),
             refused: AtomicBool::new(false),
         }
     }
 
-    pub fn session(&self) -> &SessionId {
-        &self.session
+    /// Where the conversation is kept now.
+    pub fn session(&self) -> SessionId {
+        self.session.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Where the conversation is kept, if it is.
@@ -101,26 +119,33 @@ impl Book {
         self
     }
 
-    /// Takes the session for a turn. What other programs said in it meanwhile comes back as the whole conversation.
+    /// Takes the session for a turn. Where the disk has another conversation than memory, because other programs went on
+    /// with it or the last turn here was dropped or could not be written, the whole of it comes back.
     pub(crate) async fn enter(&self) -> Result<Option<Vec<Message>>, StoreError> {
+        *self.lost.lock().unwrap_or_else(PoisonError::into_inner) = None;
         let Some(store) = self.store() else { return Ok(None) };
-        let taken = store.take(&self.session).await;
+        let taken = store.take(&self.session()).await;
         let refused = matches!(taken, Err(StoreError::Taken { .. }));
         self.refused.store(refused, Ordering::Relaxed);
+        let before = *self.memory();
         let newest = match taken {
             Ok(newest) => newest,
-            Err(error) if refused || self.resting.load(Ordering::Relaxed) => return Err(error),
+            Err(error) if refused || before == Memory::Resting => return Err(error),
             // What is in memory will do. The fault comes back to whoever writes next, and is told there.
-            Err(_) => return Ok(None),
+            Err(_) => {
+                *self.memory() = if before == Memory::InStep { Memory::AtWork } else { Memory::Astray };
+                return Ok(None);
+            }
         };
         let known = *self.newest.lock().unwrap_or_else(PoisonError::into_inner);
-        if newest <= known {
+        if before == Memory::InStep && newest == known {
+            *self.memory() = Memory::AtWork;
             return Ok(None);
         }
-        let whole = store.conversation(&self.session, Span::Own).await?;
-        self.holds(newest);
-        self.resting.store(false, Ordering::Relaxed);
-        Ok(Some(whole))
+        let whole = store.conversation(&self.session(), Span::Own).await?;
+        *self.newest.lock().unwrap_or_else(PoisonError::into_inner) = newest;
+        *self.memory() = Memory::AtWork;
+        Ok(Some(whole.into_iter().map(|(_, message)| message).collect()))
     }
 
     /// A turn begins behind what is known; `scene` gets when and where that is.
@@ -131,10 +156,18 @@ impl Book {
         *turn = Some(TurnScene { run: self.run, nth, after, ..scene });
     }
 
-    /// The turn is over.
+    /// The turn is over, and was not dropped: what was written is what is in memory.
+    pub(crate) fn turn_is_over(&self) {
+        let mut memory = self.memory();
+        if *memory == Memory::AtWork {
+            *memory = Memory::InStep;
+        }
+    }
+
+    /// Lets others have the session.
     pub(crate) async fn leave(&self) -> Result<(), StoreError> {
         match self.store() {
-            Some(store) => store.let_go(&self.session).await,
+            Some(store) => store.let_go(&self.session()).await,
             None => Ok(()),
         }
     }
@@ -147,7 +180,7 @@ impl Book {
         }
         *self.open() = Open::default();
         *self.newest.lock().unwrap_or_else(PoisonError::into_inner) = None;
-        self.resting.store(true, Ordering::Relaxed);
+        *self.memory() = Memory::Resting;
         true
     }
 
@@ -161,38 +194,68 @@ impl Book {
         *known = (*known).max(newest);
     }
 
-    /// Keeps a message of this conversation.
-    async fn append(&self, store: &dyn SessionStore, message: NewMessage) -> Result<Option<MessageId>, StoreError> {
-        let row = store.append(&self.session, vec![message]).await?.first().copied();
+    /// Keeps messages of this conversation, all or none; the newest of them comes back.
+    async fn append(
+        &self,
+        store: &dyn SessionStore,
+        messages: Vec<NewMessage>,
+    ) -> Result<Option<MessageId>, StoreError> {
+        let rows = store.append(&self.session(), messages).await;
+        let row = self.unless_lost(rows)?.last().copied();
         self.holds(row);
         Ok(row)
+    }
+
+    async fn revise(&self, store: &dyn SessionStore, row: MessageId, new: NewMessage) -> Result<(), StoreError> {
+        let revised = store.revise(&self.session(), row, new).await;
+        self.unless_lost(revised)
+    }
+
+    /// Remembers that the disk lacks what memory holds.
+    fn unless_lost<T>(&self, written: Result<T, StoreError>) -> Result<T, StoreError> {
+        if let Err(error) = &written {
+            *self.memory() = Memory::Astray;
+            let mut lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
+            lost.get_or_insert_with(|| error.to_string());
+        }
+        written
+    }
+
+    /// Why something of this turn is not on disk, where it should be.
+    pub(crate) fn lost(&self) -> Option<String> {
+        let lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
+        lost.clone().filter(|_| self.unusable().is_none())
     }
 
     /// What the person, or the loop in their name, said.
     pub(crate) async fn said(&self, message: NewMessage) -> Result<(), StoreError> {
         let Some(store) = self.store() else { return Ok(()) };
-        self.append(&**store, message).await.map(|_| ())
+        self.append(&**store, vec![message]).await.map(|_| ())
     }
 
-    /// The question of a turn. Nothing was acted on yet, so a store that does not take it costs the record and not the
-    /// answer.
-    pub(crate) async fn asked(&self, question: NewMessage) {
-        if let Err(error) = self.said(question).await {
-            if let Some(store) = self.store() {
-                // What made the question fail is told; that an empty session stays behind is no news beside it.
-                let _ = store.delete_if_empty(&self.session).await;
-            }
-            self.give_up(error.to_string());
+    /// The conversation goes on without a record; whoever has a better disk may have the session.
+    pub(crate) async fn do_without(&self, reason: String) {
+        if let Some(store) = self.store() {
+            // The reason is told; what else stays behind on a disk that refuses to be written is no news beside it.
+            let _ = store.delete_if_empty(&self.session()).await;
+            let _ = store.let_go(&self.session()).await;
         }
+        self.give_up(reason);
     }
 
-    /// A reply with what it cost. Begins the record of its calls.
-    pub(crate) async fn replied(&self, reply: &Reply, card: Option<&Card>, took: Duration) -> Replied {
+    /// A reply with what it cost, and what the loop says to it. Begins the record of its calls.
+    pub(crate) async fn replied(
+        &self,
+        reply: &Reply,
+        answer: Option<&Message>,
+        card: Option<&Card>,
+        took: Duration,
+    ) -> Replied {
         *self.open() = Open::default();
         let Some(store) = self.store() else { return Replied { message: Ok(()), cost: Ok(()) } };
         let tokens = reply.usage.map(|usage| usage.output);
         let said = NewMessage { token_count: tokens, ..Message::Assistant(reply.message.clone()).into() };
-        let kept = self.append(&**store, said);
+        let kept = self.append(&**store, std::iter::once(said).chain(answer.cloned().map(Into::into)).collect());
         // All in the queue of the writer at once, so that they are one write.
         let (kept, cost) = tokio::join!(kept, self.paid(reply, card, took));
         Replied { message: kept.map(|_| ()), cost }
@@ -200,9 +263,20 @@ impl Book {
 
     /// A call of a model whose reply is not part of the conversation, but was paid for.
     pub(crate) async fn paid(&self, reply: &Reply, card: Option<&Card>, took: Duration) -> Result<(), StoreError> {
+        self.paid_for("", reply, card, took).await
+    }
+
+    /// The same for a job beside the conversation.
+    pub(crate) async fn paid_for(
+        &self,
+        task: &str,
+        reply: &Reply,
+        card: Option<&Card>,
+        took: Duration,
+    ) -> Result<(), StoreError> {
         let Some(store) = self.store() else { return Ok(()) };
         let paid = async {
-            match self.call(reply, card, took) {
+            match self.call(task, reply, card, took) {
                 Some(call) => store.record_call(call).await,
                 None => Ok(()),
             }
@@ -220,7 +294,7 @@ impl Book {
         let _ = futures_util::future::join_all(keeping).await;
     }
 
-    fn call(&self, reply: &Reply, card: Option<&Card>, took: Duration) -> Option<CallRecord> {
+    fn call(&self, task: &str, reply: &Reply, card: Option<&Card>, took: Duration) -> Option<CallRecord> {
         let usage = reply.usage?;
         let card = card?;
         let cost = match usage.cost {
@@ -233,13 +307,13 @@ impl Book {
             None => Cost { source: "none".to_owned(), ..Cost::default() },
         };
         Some(CallRecord {
-            session: self.session.clone(),
+            session: self.session(),
             at: self.now(),
             provider: card.provider.clone(),
             base_url: card.base_url.clone(),
             billing_mode: String::new(),
             model: card.model.clone(),
-            task: String::new(),
+            task: task.to_owned(),
             usage,
             cost,
             took,
@@ -251,7 +325,7 @@ impl Book {
     pub async fn begins(&self, call: &ToolCall, touch: Touch) -> Result<(), StoreError> {
         let (Some(store), Touch::Changes) = (self.store(), touch) else { return Ok(()) };
         let effect = EffectRecord {
-            session: self.session.clone(),
+            session: self.session(),
             call: call.id.clone(),
             tool: call.function.name.clone(),
             started_at: self.now(),
@@ -272,16 +346,17 @@ impl Book {
         };
         let message = NewMessage::from(finished.message());
         if let Some(row) = row {
-            return store.revise(&self.session, row, message).await;
+            return self.revise(&**store, row, message).await;
         }
         // In this order, one behind the other: an effect that is known as done without its result would be run again.
-        if let Some(row) = self.append(&**store, message).await? {
+        if let Some(row) = self.append(&**store, vec![message]).await? {
             self.open().rows.insert(finished.call.clone(), row);
         }
-        match begun {
-            true => store.end_effect(&self.session, &finished.call, state(finished), self.now()).await,
-            false => Ok(()),
+        if !begun {
+            return Ok(());
         }
+        let ended = store.end_effect(&self.session(), &finished.call, state(finished), self.now()).await;
+        self.unless_lost(ended)
     }
 
     /// Whether the result of this call was kept in this run, so that it can still be added to.
@@ -293,19 +368,23 @@ impl Book {
     pub(crate) async fn sent_instead(&self, call: &CallId, clean: Message, sent: Content) -> Result<(), StoreError> {
         let row = self.open().rows.get(call).copied();
         let (Some(store), Some(row)) = (self.store(), row) else { return Ok(()) };
-        store.revise(&self.session, row, NewMessage { sent: Some(sent), ..clean.into() }).await
+        self.revise(&**store, row, NewMessage { sent: Some(sent), ..clean.into() }).await
     }
 
-    /// Of the calls that have no result, those that began to change something. What else is found begun has its result:
+    /// Of the calls that have no result, those that began to change something, or may have, where the record cannot be
+    /// asked. What else is found begun has its result:
     /// the end came between the two, and the books are closed now, so that a provider which gives the same id once more
     /// is not told of an old call.
     pub(crate) async fn left_begun(&self, left: &[ToolCall]) -> Result<Vec<CallId>, StoreError> {
-        let Some(store) = self.store() else { return Ok(Vec::new()) };
+        let Some(store) = self.store() else {
+            let is_lost = self.unusable().is_some();
+            return Ok(left.iter().filter(|_| is_lost).map(|call| call.id.clone()).collect());
+        };
         let mut begun = Vec::new();
-        for effect in store.open_effects(&self.session).await? {
+        for effect in store.open_effects(&self.session()).await? {
             match left.iter().any(|call| call.id == effect.call) {
                 true => begun.push(effect.call),
-                false => store.end_effect(&self.session, &effect.call, EffectState::Done, self.now()).await?,
+                false => store.end_effect(&self.session(), &effect.call, EffectState::Done, self.now()).await?,
             }
         }
         Ok(begun)
@@ -314,7 +393,7 @@ impl Book {
     /// The model was told that nobody knows what became of this.
     pub(crate) async fn given_up(&self, call: &CallId) -> Result<(), StoreError> {
         let Some(store) = self.store() else { return Ok(()) };
-        store.end_effect(&self.session, call, EffectState::Unknown, self.now()).await
+        store.end_effect(&self.session(), call, EffectState::Unknown, self.now()).await
     }
 
     pub(crate) async fn turn_ended(&self, turn: TurnRecord) -> Result<(), StoreError> {
@@ -323,8 +402,12 @@ impl Book {
         recorded
     }
 
-    fn open(&self) -> std::sync::MutexGuard<'_, Open> {
+    fn open(&self) -> MutexGuard<'_, Open> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn memory(&self) -> MutexGuard<'_, Memory> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -333,7 +416,8 @@ impl Recorder for Book {
         if self.store().is_some() {
             let upto = *self.newest.lock().unwrap_or_else(PoisonError::into_inner);
             let turn = *self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-            let exchange = Exchange { scene: Scene { upto, turn, ..exchange.scene }, ..exchange };
+            let scene = Scene { upto, turn, ..exchange.scene };
+            let exchange = Exchange { session: self.session(), scene, ..exchange };
             self.exchanges.lock().unwrap_or_else(PoisonError::into_inner).push(exchange);
         }
     }

@@ -6,7 +6,9 @@
 pub mod ask;
 pub mod book;
 pub mod clock;
+pub mod context;
 pub mod conversation;
+pub mod disguise;
 pub mod feed;
 pub mod plan;
 pub mod ports;

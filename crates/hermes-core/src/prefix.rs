@@ -28,7 +28,12 @@ pub fn extends(earlier: &[u8], later: &[u8]) -> bool {
 
 /// How many bytes two bodies have in common at their beginning.
 pub fn shared(earlier: &[u8], later: &[u8]) -> usize {
-    earlier.iter().zip(later).take_while(|(before, now)| before == now).count()
+    // In strides first, which are compared many bytes at a time.
+    const STRIDE: usize = 1024;
+    let strides = earlier.chunks_exact(STRIDE).zip(later.chunks_exact(STRIDE));
+    let whole = STRIDE * strides.take_while(|(before, now)| before == now).count();
+    let rest = earlier.iter().skip(whole).zip(later.iter().skip(whole));
+    whole + rest.take_while(|(before, now)| before == now).count()
 }
 
 /// The parts of a body that caches are made of.
@@ -133,5 +138,11 @@ mod tests {
         assert!(extends(b"=== user ===\nhi", b"=== user ===\nhi\n=== assistant ===\n"));
         assert!(!extends(b"=== user ===\nhi", b"=== user ===\nho"));
         assert_eq!((shared(b"abc", b"abd"), shared(b"abc", b"abc"), shared(b"", b"x")), (2, 3, 0));
+        let long = vec![b'a'; 5000];
+        for same in [0, 1, 1023, 1024, 1025, 4096, 4999] {
+            let mut other = long.clone();
+            other[same] = b'b';
+            assert_eq!((shared(&long, &other), shared(&long, &long[..same])), (same, same));
+        }
     }
 }

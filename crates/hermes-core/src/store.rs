@@ -33,6 +33,8 @@ pub enum StoreError {
     Circle(SessionId),
     #[error("session {session} went on while it was summarised: its newest message is {newest} now; read it again")]
     Moved { session: SessionId, newest: MessageId },
+    #[error("session {session} was compressed and goes on in {next}; go on there")]
+    GoesOn { session: SessionId, next: SessionId },
     #[error("process {process} is at work in session {session}; wait until it is done, or end it first")]
     Taken { session: SessionId, process: u32 },
     #[error("message {message} of session {session} was read by a model and stays as it is; take it back instead")]
@@ -77,11 +79,12 @@ pub trait Sessions: Send + Sync {
     /// Ends a session; `false` when it had ended before, and keeps its first reason.
     fn end(&self, id: &SessionId, reason: EndReason) -> Kept<'_, bool>;
 
-    /// Takes the end back.
+    /// Takes the end back. Refused with [`StoreError::GoesOn`] when compression continued it: two would go on then.
     fn reopen(&self, id: &SessionId) -> Kept<'_, ()>;
 
     /// Takes a session for a turn, and tells its newest live message. Refused with [`StoreError::Taken`] as long as
-    /// another program that lives is in the middle of one. Taking twice is taking once.
+    /// another program that lives is in the middle of one, and with [`StoreError::GoesOn`] when compression continued it
+    /// elsewhere. Taking twice is taking once.
     fn take(&self, id: &SessionId) -> Kept<'_, Option<MessageId>>;
 
     /// Lets others take the session.
@@ -123,6 +126,21 @@ pub trait Sessions: Send + Sync {
     /// Copies a conversation, up to and including a message, into a new session that descends from it.
     fn branch(&self, from: &SessionId, new: NewSession, upto: Option<MessageId>) -> Kept<'_, ()>;
 
+    /// Continues a conversation that compression made shorter: a new session with these messages takes over, and the old
+    /// one ends and keeps all of its own. The new one has the source and, where it is given nothing else, everything
+    /// that is known of the old one; the next title; the turn, if it was taken; and what has begun and not ended.
+    ///
+    /// Refused with [`StoreError::Moved`] when there are live messages newer than `upto`, which the new ones do not
+    /// know; with [`StoreError::Taken`] while another program is in the middle of a turn; with [`StoreError::GoesOn`]
+    /// when it was continued before.
+    fn go_on_in(
+        &self,
+        from: &SessionId,
+        new: NewSession,
+        upto: MessageId,
+        messages: Vec<NewMessage>,
+    ) -> Kept<'_, Vec<MessageId>>;
+
     /// Removes a conversation for good: a session, all that compression continued it in or from, and their sub-agents.
     /// Other descendants become roots. `false` when there was none.
     fn delete(&self, id: &SessionId) -> Kept<'_, bool>;
@@ -144,8 +162,9 @@ pub trait Transcript: Send + Sync {
     /// Every message, also those that were summarised away or taken back, and the rows other programs keep beside them.
     fn messages(&self, id: &SessionId) -> Kept<'_, Vec<StoredMessage>>;
 
-    /// The conversation as it goes to a model: live messages in order, with what was sent in place of what was said.
-    fn conversation(&self, id: &SessionId, span: Span) -> Kept<'_, Vec<Message>>;
+    /// The conversation as it goes to a model: live messages in order, with what was sent in place of what was said, each
+    /// with the place it is kept at.
+    fn conversation(&self, id: &SessionId, span: Span) -> Kept<'_, Vec<(MessageId, Message)>>;
 
     /// The messages around one, at most `window` on each side.
     fn around(&self, id: &SessionId, message: MessageId, window: usize) -> Kept<'_, Vec<StoredMessage>>;

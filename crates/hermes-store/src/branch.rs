@@ -5,7 +5,7 @@ use crate::fault::DbResult;
 use crate::lineage::{BRANCHED_FROM, DELEGATED_FROM};
 use crate::{session, titles, transcript};
 use hermes_core::store::StoreError;
-use hermes_types::{MessageId, Moment, NewSession, Session, SessionId, Title};
+use hermes_types::{MessageId, Moment, NewSession, Session, SessionId};
 
 pub(crate) fn branch(db: &Db, from: &SessionId, new: NewSession, upto: Option<MessageId>, now: Moment) -> DbResult<()> {
     if new.id == *from {
@@ -17,36 +17,33 @@ pub(crate) fn branch(db: &Db, from: &SessionId, new: NewSession, upto: Option<Me
     }
     let messages = live_messages(db, from, upto)?;
     let title = source.title.clone();
-    let new = inherit(new, source);
+    let mut new = inherit(new, source);
+    new.model_config.get_or_insert_default().insert(BRANCHED_FROM.into(), from.as_str().into());
     session::create(db, &new, now)?;
     for message in messages {
         copy(db, message, &new.id)?;
     }
     transcript::recount(db, &new.id)?;
-    // A title of another program that would not do here is no reason to refuse a branch.
-    if let Some(Ok(Some(title))) = title.map(|title| Title::parse(&title)) {
-        let next = titles::next(db, title.as_str())?;
-        titles::rename(db, &new.id, &next)?;
-    }
-    Ok(())
+    titles::pass_on(db, title.as_deref(), &new.id)
 }
 
-/// What the new session was not given it has from the old one: the same model and prompt keep a prompt cache warm.
-fn inherit(new: NewSession, source: Session) -> NewSession {
+/// What the new session was not given it has from the old one: the same model and prompt keep a prompt cache warm. Why
+/// the old one had a parent is no fact about the new one.
+pub(crate) fn inherit(new: NewSession, source: Session) -> NewSession {
     let cwd = new.cwd.or_else(|| source.cwd().map(str::to_owned));
     let mut config = new.model_config.or(source.model_config).unwrap_or_default();
     config.shift_remove(DELEGATED_FROM);
+    config.shift_remove(BRANCHED_FROM);
     // The directory of the old session does not stand in the way of another one.
     if let (Some(held), Some(cwd)) = (config.get_mut("cwd"), &cwd) {
         *held = cwd.as_str().into();
     }
-    config.insert(BRANCHED_FROM.into(), source.id.as_str().into());
     NewSession {
         user_id: new.user_id.or(source.user_id),
         model: new.model.or(source.model),
         system_prompt: new.system_prompt.or(source.system_prompt),
         cwd,
-        model_config: Some(config),
+        model_config: (!config.is_empty()).then_some(config),
         parent: Some(source.id),
         ..new
     }

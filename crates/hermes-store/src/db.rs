@@ -5,8 +5,10 @@ use crate::health::marker::beside;
 use crate::patience::Patience;
 use crate::private;
 use crate::schema::{self, Shape};
+use crate::tape::Newest;
 use hermes_core::store::StoreError;
 use rusqlite::{Connection, OpenFlags};
+use std::cell::RefCell;
 use std::path::Path;
 
 /// A log that once grew beyond this is cut when it begins anew.
@@ -25,6 +27,8 @@ pub(crate) struct Db {
     /// Changes when any program changes the tables; `None` when the views may not be those of `shape`.
     cookie: Option<i64>,
     identity: Identity,
+    /// What the last row of the tape holds.
+    pub(crate) newest_body: RefCell<Option<Newest>>,
     /// Opened without locks, so what it knows about the file holds for one question.
     frozen: bool,
 }
@@ -80,7 +84,7 @@ impl Db {
         if access == Access::Read {
             connection.pragma_update(None, "query_only", true)?;
         }
-        Ok(Self { connection, shape, cookie, identity, frozen })
+        Ok(Self { connection, shape, cookie, identity, frozen, newest_body: RefCell::default() })
     }
 
     /// Whether the file under this name is still the one that was opened.
@@ -119,6 +123,7 @@ impl Db {
             let _ = self.connection.execute_batch("ROLLBACK");
         }
         self.cookie = None;
+        self.newest_body.take();
     }
 }
 

@@ -7,7 +7,7 @@
 
 mod books;
 mod calls;
-mod effects;
+pub(crate) mod effects;
 mod tally;
 
 pub(crate) use books::{Account, Price, Scope, accounts, number};
@@ -123,7 +123,8 @@ fn usage(db: &Db, scope: &Scope) -> DbResult<Vec<UsageRow>> {
 }
 
 /// A count as SQLite holds it.
-fn integer(count: u64) -> i64 {
+/// The largest number that SQLite holds stands for all beyond it.
+pub(crate) fn integer(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 

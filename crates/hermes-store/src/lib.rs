@@ -10,6 +10,7 @@ mod cause;
 mod db;
 mod facts;
 mod fault;
+mod go_on;
 mod health;
 mod insights;
 mod ledger;

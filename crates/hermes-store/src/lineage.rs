@@ -89,7 +89,8 @@ impl Link {
         if self.mark == Some(Mark::Branch) {
             return Kinship::Branch;
         }
-        if OF_TOOLS.contains(&self.source.as_str()) {
+        // What continues a session of the program is one too, so that their sources are the same.
+        if OF_TOOLS.contains(&self.source.as_str()) && !(parent.was_compressed() && parent.source == self.source) {
             return Kinship::Delegate;
         }
         let began_after = parent.ended_at.is_none_or(|ended| self.started_at >= ended);
@@ -168,6 +169,13 @@ pub(crate) fn tip(db: &Db, id: &SessionId) -> DbResult<SessionId> {
         seen.extend(current.as_ref().map(|child| child.id.clone()));
     }
     Ok(seen.pop().unwrap_or_else(|| id.clone()))
+}
+
+/// Refuses when there is no such session, or when compression continued it elsewhere.
+pub(crate) fn refuse_continued(db: &Db, id: &SessionId) -> DbResult<()> {
+    let here = link(db, id)?.ok_or_else(|| StoreError::NoSession(id.to_string()))?;
+    let next = if here.was_compressed() { tip(db, id)? } else { here.id };
+    if next == *id { Ok(()) } else { Err(StoreError::GoesOn { session: id.clone(), next }.into()) }
 }
 
 /// Whether `id` is `ancestor` or descends from it.

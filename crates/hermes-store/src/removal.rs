@@ -10,7 +10,7 @@ use crate::lineage::{self, Link};
 use crate::oblivion;
 use crate::outline::{Outline, outlines};
 use crate::search::grams;
-use crate::{listing, session};
+use crate::{listing, session, turns};
 use hermes_types::{Kinship, Moment, Pruned, SessionFilter, SessionId};
 use std::collections::HashMap;
 
@@ -153,6 +153,7 @@ fn remove(db: &Db, sessions: &[SessionId]) -> DbResult<()> {
             for table in BESIDE {
                 delete_from(db, table, id)?;
             }
+            turns::forget(db, id)?;
             db.connection.prepare_cached("DELETE FROM sessions WHERE id = ?1")?.execute([id.as_str()])?;
         }
         Ok(messages)

@@ -5,6 +5,7 @@
 
 use crate::db::Db;
 use crate::fault::DbResult;
+use crate::ledger::integer;
 use crate::schema::Shape;
 use hermes_core::store::StoreError;
 use hermes_types::{
@@ -101,9 +102,9 @@ impl<'a> Cells<'a> {
 /// Inserts a message and what belongs beside it.
 pub(crate) fn insert(db: &Db, session: &SessionId, new: &NewMessage, at: Moment) -> DbResult<MessageId> {
     let cells = Cells::of(new, &db.shape)?;
-    let (session, seconds) = (session.as_str(), at.seconds());
+    let (session, seconds, tokens) = (session.as_str(), at.seconds(), new.token_count.map(integer));
     let mut names = vec!["session_id", "timestamp", "token_count"];
-    let mut values: Vec<&dyn ToSql> = vec![&session, &seconds, &new.token_count];
+    let mut values: Vec<&dyn ToSql> = vec![&session, &seconds, &tokens];
     for (name, text) in &cells.columns {
         names.push(*name);
         values.push(text);
@@ -122,9 +123,9 @@ pub(crate) fn insert(db: &Db, session: &SessionId, new: &NewMessage, at: Moment)
 /// Puts another message of the same role in the place of one.
 pub(crate) fn replace(db: &Db, message: MessageId, new: &NewMessage) -> DbResult<()> {
     let cells = Cells::of(new, &db.shape)?;
-    let seconds = new.at.map(Moment::seconds);
+    let (seconds, tokens) = (new.at.map(Moment::seconds), new.token_count.map(integer));
     let mut changes = vec!["timestamp = coalesce(?, timestamp)".to_owned(), "token_count = ?".to_owned()];
-    let mut values: Vec<&dyn ToSql> = vec![&seconds, &new.token_count];
+    let mut values: Vec<&dyn ToSql> = vec![&seconds, &tokens];
     for (name, text) in &cells.columns {
         changes.push(format!("{name} = ?"));
         values.push(text);

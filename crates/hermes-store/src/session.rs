@@ -1,16 +1,16 @@
 //! The records of sessions: beginning, end, and the row as a value.
 //!
 //! The port is implemented here; what is more than a statement or two lives beside it: names in `resolve` and `titles`,
-//! descent in `lineage`, lists in `listing`, copies in `branch`, removal in `removal`, numbers in `facts`, turns in `turns`.
+//! descent in `lineage`, lists in `listing`, copies in `branch` and `go_on`, removal in `removal`, numbers in `facts`, turns in `turns`.
 
 use crate::db::Db;
 use crate::fault::DbResult;
 use crate::row::{from_json, text_at, texts, to_json};
 use crate::store::SqliteStore;
-use crate::{branch, facts, lineage, listing, removal, resolve, titles, turns};
+use crate::{branch, facts, go_on, lineage, listing, removal, resolve, titles, turns};
 use hermes_core::store::{Kept, Sessions, StoreError};
 use hermes_types::{
-    Billing, EndReason, ListOrder, Meant, MessageId, Moment, NewSession, Object, Pruned, Relative, Session,
+    Billing, EndReason, ListOrder, Meant, MessageId, Moment, NewMessage, NewSession, Object, Pruned, Relative, Session,
     SessionFilter, SessionId, SessionSummary, StoreFacts, Usage, Usd,
 };
 use rusqlite::Row;
@@ -53,7 +53,7 @@ impl Sessions for SqliteStore {
     fn reopen(&self, id: &SessionId) -> Kept<'_, ()> {
         let id = id.clone();
         self.write(move |db| {
-            exists(db, &id)?;
+            lineage::refuse_continued(db, &id)?;
             db.connection
                 .prepare_cached("UPDATE sessions SET ended_at = NULL, end_reason = NULL WHERE id = ?1")?
                 .execute([id.as_str()])?;
@@ -122,6 +122,17 @@ impl Sessions for SqliteStore {
     fn branch(&self, from: &SessionId, new: NewSession, upto: Option<MessageId>) -> Kept<'_, ()> {
         let (from, now) = (from.clone(), self.now());
         self.write(move |db| branch::branch(db, &from, new.clone(), upto, now))
+    }
+
+    fn go_on_in(
+        &self,
+        from: &SessionId,
+        new: NewSession,
+        upto: MessageId,
+        messages: Vec<NewMessage>,
+    ) -> Kept<'_, Vec<MessageId>> {
+        let (from, now) = (from.clone(), self.now());
+        self.write(move |db| go_on::go_on_in(db, &from, new.clone(), upto, &messages, now))
     }
 
     fn delete(&self, id: &SessionId) -> Kept<'_, bool> {

@@ -39,6 +39,16 @@ pub(crate) fn next(db: &Db, title: &str) -> DbResult<String> {
     }
 }
 
+/// Gives a session the next title of the lineage that this one is of. A title of another program that would not do here
+/// is no reason to refuse.
+pub(crate) fn pass_on(db: &Db, title: Option<&str>, to: &SessionId) -> DbResult<()> {
+    if let Some(Ok(Some(title))) = title.map(Title::parse) {
+        let next = next(db, title.as_str())?;
+        rename(db, to, &next)?;
+    }
+    Ok(())
+}
+
 /// Every title that may belong to the lineage of this one.
 fn of_lineage(db: &Db, title: &Title) -> DbResult<Vec<String>> {
     // A number of many digits may have cut the stem after a blank, and the blank with it.

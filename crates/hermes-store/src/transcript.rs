@@ -23,7 +23,7 @@ impl Transcript for SqliteStore {
         self.read(move |db| of_session(db, &id))
     }
 
-    fn conversation(&self, id: &SessionId, span: Span) -> Kept<'_, Vec<Message>> {
+    fn conversation(&self, id: &SessionId, span: Span) -> Kept<'_, Vec<(MessageId, Message)>> {
         let id = id.clone();
         self.read(move |db| conversation(db, &id, span))
     }
@@ -67,7 +67,7 @@ impl Transcript for SqliteStore {
     }
 }
 
-fn append(db: &Db, id: &SessionId, messages: &[NewMessage], now: Moment) -> DbResult<Vec<MessageId>> {
+pub(crate) fn append(db: &Db, id: &SessionId, messages: &[NewMessage], now: Moment) -> DbResult<Vec<MessageId>> {
     let calls: usize = messages.iter().map(|new| row::calls(&new.message)).sum();
     let counted = db
         .connection
@@ -128,7 +128,7 @@ pub(crate) fn select(db: &Db, condition: &str, values: &[&dyn ToSql]) -> DbResul
     Ok(messages)
 }
 
-fn conversation(db: &Db, id: &SessionId, span: Span) -> DbResult<Vec<Message>> {
+fn conversation(db: &Db, id: &SessionId, span: Span) -> DbResult<Vec<(MessageId, Message)>> {
     let sessions = match span {
         Span::Own => vec![id.clone()],
         Span::WithAncestors => {
@@ -141,7 +141,7 @@ fn conversation(db: &Db, id: &SessionId, span: Span) -> DbResult<Vec<Message>> {
     for session in sessions {
         let live = select(db, "session_id = ?1 AND state = 0 ORDER BY id", &[&session.as_str()])?;
         let said = live.into_iter().filter(|stored| stored.foreign_role.is_none());
-        messages.extend(said.map(StoredMessage::into_replay));
+        messages.extend(said.map(|stored| (stored.id, stored.into_replay())));
     }
     Ok(messages)
 }
@@ -161,7 +161,7 @@ fn around(db: &Db, id: &SessionId, message: MessageId, window: usize) -> DbResul
 }
 
 /// A summary covers what its author read; what came since would be lost in it.
-fn refuse_newer(db: &Db, id: &SessionId, upto: MessageId) -> DbResult<()> {
+pub(crate) fn refuse_newer(db: &Db, id: &SessionId, upto: MessageId) -> DbResult<()> {
     let newest: Option<i64> = db
         .connection
         .prepare_cached("SELECT max(id) FROM every_message WHERE session_id = ?1 AND state = 0")?

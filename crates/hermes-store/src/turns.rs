@@ -6,25 +6,17 @@
 use crate::db::Db;
 use crate::fault::DbResult;
 use crate::health::process::Process;
-use crate::session;
+use crate::lineage;
 use hermes_core::store::StoreError;
 use hermes_types::{MessageId, SessionId};
 use rusqlite::OptionalExtension;
 
 pub(crate) fn take(db: &Db, id: &SessionId) -> DbResult<Option<MessageId>> {
-    session::exists(db, id)?;
-    let this = Process::this();
-    let holder: Option<String> = db
-        .connection
-        .prepare_cached("SELECT value FROM hermes_meta WHERE key = ?1")?
-        .query_row([key(id)], |row| row.get(0))
-        .optional()?;
-    if let Some(other) = holder.as_deref().and_then(read).filter(|other| *other != this && other.is_alive()) {
-        return Err(StoreError::Taken { session: id.clone(), process: other.pid }.into());
-    }
+    lineage::refuse_continued(db, id)?;
+    refuse_taken(db, id)?;
     db.connection
         .prepare_cached("INSERT OR REPLACE INTO hermes_meta(key, value) VALUES(?1, ?2)")?
-        .execute((key(id), written(&this)))?;
+        .execute((key(id), written(&Process::this())))?;
     let newest: Option<i64> = db
         .connection
         .prepare_cached("SELECT max(id) FROM every_message WHERE session_id = ?1 AND state = 0")?
@@ -36,6 +28,34 @@ pub(crate) fn let_go(db: &Db, id: &SessionId) -> DbResult<()> {
     db.connection
         .prepare_cached("DELETE FROM hermes_meta WHERE key = ?1 AND value = ?2")?
         .execute((key(id), written(&Process::this())))?;
+    Ok(())
+}
+
+/// Nobody will ask for the session any more.
+pub(crate) fn forget(db: &Db, id: &SessionId) -> DbResult<()> {
+    db.connection.prepare_cached("DELETE FROM hermes_meta WHERE key = ?1")?.execute([key(id)])?;
+    Ok(())
+}
+
+/// Refuses when another program that lives is in the middle of a turn.
+pub(crate) fn refuse_taken(db: &Db, id: &SessionId) -> DbResult<()> {
+    let holder: Option<String> = db
+        .connection
+        .prepare_cached("SELECT value FROM hermes_meta WHERE key = ?1")?
+        .query_row([key(id)], |row| row.get(0))
+        .optional()?;
+    let this = Process::this();
+    match holder.as_deref().and_then(read).filter(|other| *other != this && other.is_alive()) {
+        Some(other) => Err(StoreError::Taken { session: id.clone(), process: other.pid }.into()),
+        None => Ok(()),
+    }
+}
+
+/// The turn of one session goes on as the turn of another.
+pub(crate) fn hand_over(db: &Db, from: &SessionId, to: &SessionId) -> DbResult<()> {
+    db.connection
+        .prepare_cached("UPDATE OR REPLACE hermes_meta SET key = ?2 WHERE key = ?1")?
+        .execute((key(from), key(to)))?;
     Ok(())
 }
 
@@ -57,6 +77,7 @@ mod tests {
     use super::*;
     use crate::db::Access;
     use crate::patience::Patience;
+    use crate::session;
     use hermes_types::{Message, Moment, NewSession};
 
     #[test]

@@ -5,14 +5,31 @@
 //! bracket) and refuses everything else: no prefix of a longer text is ever accepted, and no integer is rounded.
 
 use crate::{Object, clip};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
-use std::borrow::Cow;
+use std::sync::OnceLock;
 
 /// Raw argument text. Some servers send an object instead of a string; it is kept as its JSON text.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-#[serde(transparent)]
-pub struct Arguments(String);
+#[derive(Debug, Clone, Default)]
+pub struct Arguments {
+    written: String,
+    /// The canonical form where it is another one: every later request of the conversation repeats it.
+    canonical: OnceLock<Option<Box<str>>>,
+}
+
+impl PartialEq for Arguments {
+    fn eq(&self, other: &Self) -> bool {
+        self.written == other.written
+    }
+}
+
+impl Eq for Arguments {}
+
+impl Serialize for Arguments {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.written)
+    }
+}
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ArgumentFault {
@@ -32,12 +49,12 @@ const SHOWN_DIGITS: usize = 40;
 
 impl Arguments {
     pub fn as_str(&self) -> &str {
-        &self.0
+        &self.written
     }
 
     /// The arguments as an object. Nothing at all means no arguments.
     pub fn parse(&self) -> Result<Object, ArgumentFault> {
-        let text = self.0.trim();
+        let text = self.written.trim();
         if text.is_empty() {
             return Ok(Object::new());
         }
@@ -52,32 +69,33 @@ impl Arguments {
     /// The form that is sent back to providers: strict JSON, keys sorted, no white space, so that the same call always has
     /// the same bytes. Servers parse it, so what was mended for us is mended for them; text that cannot be read is sent
     /// as it is.
-    pub fn canonical(&self) -> Cow<'_, str> {
-        match self.parse() {
-            Ok(object) => Cow::Owned(sorted(Value::Object(object)).to_string()),
-            Err(_) => Cow::Borrowed(&self.0),
-        }
+    pub fn canonical(&self) -> &str {
+        let other = self.canonical.get_or_init(|| {
+            let canonical = sorted(Value::Object(self.parse().ok()?)).to_string();
+            (canonical != self.written).then(|| canonical.into_boxed_str())
+        });
+        other.as_deref().unwrap_or(&self.written)
     }
 }
 
 impl From<String> for Arguments {
-    fn from(text: String) -> Self {
-        Self(text)
+    fn from(written: String) -> Self {
+        Self { written, canonical: OnceLock::new() }
     }
 }
 
 impl From<&str> for Arguments {
     fn from(text: &str) -> Self {
-        Self(text.to_owned())
+        Self::from(text.to_owned())
     }
 }
 
 impl<'de> Deserialize<'de> for Arguments {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Ok(match Value::deserialize(deserializer)? {
-            Value::String(text) => Self(text),
+            Value::String(text) => Self::from(text),
             Value::Null => Self::default(),
-            other => Self(other.to_string()),
+            other => Self::from(other.to_string()),
         })
     }
 }

@@ -40,7 +40,7 @@ pub enum Event {
         name: String,
         status: ToolStatus,
         duration_ms: u64,
-        /// As in [`Event::ToolStarted`], of a call that was never started.
+        /// As in [`Event::ToolStarted`], of a call that never began, and so told nothing before.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         about: String,
         /// What a command ended with, unless that is 0.
@@ -52,6 +52,22 @@ pub enum Event {
     },
     /// A message of the person reached the model in the middle of the turn.
     Delivered { text: String },
+    /// The conversation was too long and is shorter now. It goes on as `session_id`, which may be another than before.
+    Compressed {
+        session_id: SessionId,
+        /// What made it too long: `threshold`, `overflow`, `manual` or `hygiene`.
+        trigger: String,
+        /// The phase that sufficed: `prune`, `summary`, `fallback` or `truncate`.
+        phase: String,
+        tokens_before: u64,
+        tokens_after: u64,
+        messages_before: usize,
+        messages_after: usize,
+        duration_ms: u64,
+        /// Who wrote the summary, where one was written.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        model: Option<String>,
+    },
     /// Something that happened to a sub-agent; `task` counts the tasks of one call from 0.
     Subagent { call_id: CallId, task: usize, session_id: SessionId, event: Box<Event> },
     /// Something a person may want to know while waiting.
@@ -98,6 +114,7 @@ pub enum ToolStatus {
     /// The gate, a hook or a guardrail refused.
     Blocked,
     TimedOut,
+    /// The person interrupted before it ended, or before it began.
     Cancelled,
 }
 
@@ -124,6 +141,10 @@ pub enum Notice {
     Again { reason: AgainReason },
     /// All iterations of the turn are used; the model is asked to answer with what it has.
     LastWord { iterations: u32 },
+    /// The conversation takes up this many tokens, more than is good; it is made shorter.
+    Compressing { tokens: u64 },
+    /// The conversation is too long and stays as it is, and why.
+    NotCompressed { tokens: u64, reason: String },
     /// A limit in dollars cannot be held, because this model's price is not known.
     PriceUnknown { model: String },
     /// Something the person should know, in words.

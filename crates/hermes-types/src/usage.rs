@@ -38,11 +38,11 @@ impl Usage {
 
     /// Everything the model read.
     pub fn prompt(&self) -> u64 {
-        self.input + self.cache_read + self.cache_write
+        self.input.saturating_add(self.cache_read).saturating_add(self.cache_write)
     }
 
     pub fn total(&self) -> u64 {
-        self.prompt() + self.output
+        self.prompt().saturating_add(self.output)
     }
 }
 
@@ -55,11 +55,13 @@ impl AddAssign for Usage {
             (cost, None) if other.total() == 0 => cost,
             _ => None,
         };
-        self.input += other.input;
-        self.output += other.output;
-        self.cache_read += other.cache_read;
-        self.cache_write += other.cache_write;
-        self.reasoning += other.reasoning;
+        // What a provider counts is what it says: nonsense must neither end the program nor begin at zero again.
+        let add = |sum: &mut u64, more: u64| *sum = sum.saturating_add(more);
+        add(&mut self.input, other.input);
+        add(&mut self.output, other.output);
+        add(&mut self.cache_read, other.cache_read);
+        add(&mut self.cache_write, other.cache_write);
+        add(&mut self.reasoning, other.reasoning);
     }
 }
 

@@ -77,7 +77,7 @@ impl<'a> Child<'a> {
             Role::Orchestrator => Some(AgentCrew::at_depth(kit.clone(), tools.clone(), crew.depth + 1)),
             Role::Leaf => None,
         };
-        let agent = Agent::sent_out(kit.clone(), Beginning::new(session, tools), own, crew.purse(), own_crew);
+        let agent = Agent::sent_out(kit.clone(), Beginning::new(session, tools), own, crew.purse().lend(), own_crew);
         let (grace, limit) = (GRACE / 2u32.saturating_pow(crew.depth), crew.settings().child_timeout());
         Self { agent, ear, task, grace, limit, began: clock.elapsed(), kit, life: Life::Working }
     }

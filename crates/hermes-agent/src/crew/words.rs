@@ -1,5 +1,6 @@
 //! What a sub-agent is told. The prompt holds nothing of the task, so that all sub-agents at one place share its bytes.
 
+use crate::gather::on_one_line;
 use hermes_tools::delegate::{Errand, Role};
 use std::path::Path;
 
@@ -13,7 +14,7 @@ is left. Give facts, paths and numbers. Your last message is all that the other 
 
 /// The system prompt of a sub-agent that starts in this directory.
 pub(super) fn prompt(role: Role, cwd: &Path) -> String {
-    let place = format!("You work in {}.", cwd.display());
+    let place = format!("You work in {}.", on_one_line(cwd));
     let lead = (role == Role::Orchestrator).then_some(LEAD);
     let parts = [Some(ROLE), lead, Some(place.as_str()), Some(REPORT)];
     parts.into_iter().flatten().collect::<Vec<_>>().join("\n\n")

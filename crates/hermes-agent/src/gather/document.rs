@@ -68,6 +68,9 @@ fn load(path: &Path) -> Result<Document, String> {
     File::open(path).and_then(|file| file.take(MOST_BYTES as u64 + 1).read_to_end(&mut bytes)).map_err(unreadable)?;
     let end = if bytes.len() > MOST_BYTES { End::Open } else { End::Reached };
     bytes.truncate(MOST_BYTES);
+    if bytes.contains(&0) {
+        return Err("it is not text; there are zero bytes in it".to_owned());
+    }
     let text = match (String::from_utf8(bytes), end) {
         (Ok(text), _) => text,
         (Err(error), End::Open) if error.utf8_error().error_len().is_none() => {

@@ -1,5 +1,6 @@
 //! The machine, as far as the prompt tells about it.
 
+use super::discover::on_one_line;
 use hermes_core::prompt::{Commands, Machine, System};
 use hermes_tools::settings::{Settings, Surroundings};
 use std::env::consts::OS;
@@ -15,8 +16,8 @@ pub(super) fn of(settings: &Settings, cwd: &Path) -> Machine {
     Machine {
         system: system(&settings.around),
         commands: if is_here { Commands::Here } else { Commands::In(backend.to_owned()) },
-        home: settings.around.home.display().to_string(),
-        cwd: cwd.display().to_string(),
+        home: on_one_line(&settings.around.home),
+        cwd: on_one_line(cwd),
     }
 }
 

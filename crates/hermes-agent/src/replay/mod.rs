@@ -8,15 +8,17 @@
 mod player;
 mod script;
 
+use crate::agent::first_of;
 use bytes::Bytes;
 use hermes_core::ask::{Line, Manner};
 use hermes_core::book::Book;
+use hermes_core::context::{Compressor, Policy};
 use hermes_core::conversation::Conversation;
 use hermes_core::prefix;
 use hermes_core::stop::Stop;
 use hermes_core::store::{SessionStore, StoreError};
 use hermes_core::turn::budget::Purse;
-use hermes_core::turn::{Inbox, Ports, run_turn};
+use hermes_core::turn::{Economy, Inbox, Ports, run_turn};
 use hermes_types::{Exchange, Moment, Session, SessionId, StoredMessage, ToolDefinition};
 use player::{AGES, Player, Reel, StillClock};
 use script::{Recorded, Scene, TurnKey};
@@ -79,8 +81,16 @@ pub enum Reason {
 /// An empty list means that nothing was recorded: the session was held by another program, or before there was a tape.
 pub async fn replay(store: &dyn SessionStore, id: &SessionId, how: &How) -> Result<Vec<Compared>, StoreError> {
     let session = store.session(id).await?.ok_or_else(|| StoreError::NoSession(id.to_string()))?;
-    let rows = store.messages(id).await?;
-    let mut rehearsal = Rehearsal { session, rows, how, line: None, time: Duration::ZERO, done: Vec::new() };
+    let rows: Arc<[StoredMessage]> = store.messages(id).await?.into();
+    let mut rehearsal = Rehearsal {
+        session,
+        first: first_of(store, id).await?,
+        rows,
+        how,
+        line: None,
+        time: Duration::ZERO,
+        done: Vec::new(),
+    };
     let mut before = Bytes::new();
     let mut turn: Vec<Recorded> = Vec::new();
     let mut offset = 0;
@@ -117,7 +127,9 @@ fn recorded(number: usize, exchange: Exchange, before: &mut Bytes) -> Recorded {
 /// The session between two turns.
 struct Rehearsal<'a> {
     session: Session,
-    rows: Vec<StoredMessage>,
+    /// Where the conversation began.
+    first: SessionId,
+    rows: Arc<[StoredMessage]>,
     how: &'a How,
     /// What the conversation knows about its models, and since when.
     line: Option<(TurnKey, Line)>,
@@ -160,11 +172,15 @@ impl Rehearsal<'_> {
         let player = Player::new(Arc::new(reel), turn.after);
         let clock = StillClock(self.time);
         let prompt = self.session.system_prompt.clone().unwrap_or_default();
-        let mut talk = Conversation::new(self.session.id.clone()).with_prompt(&prompt, None).with_history(history);
+        let mut talk = Conversation::new(self.session.id.clone())
+            .known_as(self.first.clone())
+            .with_prompt(&prompt, None)
+            .with_history(history);
         talk.line = line.unwrap_or_default();
         (talk.reasoning, talk.max_output_tokens) = (turn.reasoning, turn.max_output_tokens);
         let book = Book::new(None, self.session.id.clone(), Arc::new(clock));
         let purse = Purse::default();
+        let off = Policy { enabled: false, ..Policy::default() };
         let ports = Ports {
             switchboard: &player,
             hands: &player,
@@ -176,6 +192,13 @@ impl Rehearsal<'_> {
             hooks: &[],
             manner: Manner { retries: turn.retries, live: turn.live, seed: 0 },
             iterations: turn.iterations,
+            // What made it shorter then is on disk already.
+            economy: Economy {
+                policy: &off,
+                engine: &Compressor,
+                scribe: None,
+                next_session: &|| self.session.id.clone(),
+            },
         };
         run_turn(&mut talk, asked, &ports, &stop).await;
         self.line = Some((key, talk.line));

@@ -30,7 +30,7 @@ pub(super) const AGES: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
 /// What was recorded of one turn, and how far it has been played.
 pub(super) struct Reel {
     exchanges: Vec<Recorded>,
-    rows: Vec<StoredMessage>,
+    rows: Arc<[StoredMessage]>,
     /// In place of the recorded tools.
     tools: Option<Arc<[ToolDefinition]>>,
     inbox: Arc<Inbox>,
@@ -41,7 +41,7 @@ pub(super) struct Reel {
 impl Reel {
     pub(super) fn new(
         exchanges: Vec<Recorded>,
-        rows: Vec<StoredMessage>,
+        rows: Arc<[StoredMessage]>,
         tools: Option<Arc<[ToolDefinition]>>,
         inbox: Arc<Inbox>,
         stop: Stop,

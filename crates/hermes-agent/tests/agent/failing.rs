@@ -7,7 +7,7 @@ use crate::stage::{Plan, Stage, in_memory, told};
 use hermes_agent::{Agent, Kit};
 use hermes_core::stop::Stop;
 use hermes_core::store::{Kept, Ledger, Search, Sessions, StoreError, Tape, Transcript};
-use hermes_core::turn::{Asked, Outcome};
+use hermes_core::turn::{Asked, End, Outcome};
 use hermes_store::SqliteStore;
 use hermes_types::{
     Break, CallId, CallRecord, CompressionRecord, EffectRecord, EffectState, EndReason, Exchange, Export, Found,
@@ -81,6 +81,7 @@ impl Sessions for Failing {
         rename(id: &SessionId, title: &str) -> Option<String>;
         rename_if_unnamed(id: &SessionId, title: &str) -> bool;
         branch(from: &SessionId, new: NewSession, upto: Option<MessageId>) -> ();
+        go_on_in(from: &SessionId, new: NewSession, upto: MessageId, messages: Vec<NewMessage>) -> Vec<MessageId>;
         delete(id: &SessionId) -> bool;
         delete_if_empty(id: &SessionId) -> bool;
         prune(filter: SessionFilter, dry_run: bool) -> Pruned;
@@ -106,7 +107,7 @@ impl Transcript for Failing {
     }
     reads! {
         messages(id: &SessionId) -> Vec<StoredMessage>;
-        conversation(id: &SessionId, span: Span) -> Vec<Message>;
+        conversation(id: &SessionId, span: Span) -> Vec<(MessageId, Message)>;
         around(id: &SessionId, message: MessageId, window: usize) -> Vec<StoredMessage>;
         export(id: &SessionId) -> Option<Export>;
     }
@@ -173,13 +174,44 @@ async fn played(stage: &Stage, at: usize, breaks: Breaks) -> (Outcome, Vec<Strin
     model.begin(&stop, &inbox);
     inbox.steer("Quickly.");
     let outcome = agent.run_conversation("Go.", &stop).await;
-    let log = log.lock().unwrap().clone();
+    arrived_once("Quickly.", stage, &agent, &outcome).await;
+    let written = log.lock().unwrap().clone();
+    asks_again(stage, &mut agent, &model, at, breaks).await;
+    let log = written;
     // A session whose first question could not be kept is taken away again, and the person told.
     let happened = |what: &str| log.iter().any(|line| line == what);
     if happened("create") && !happened("delete_if_empty") {
         taken_up_again(stage, &id, at, breaks).await;
     }
     (outcome, log, change.ran())
+}
+
+/// A word of the person is part of the conversation that will be gone on with, or was given back.
+async fn arrived_once(word: &str, stage: &Stage, agent: &Agent, outcome: &Outcome) {
+    let on_disk = match stage.store.session(agent.session()).await.unwrap() {
+        Some(_) => stage.on_disk(agent.session()).await,
+        None => Vec::new(),
+    };
+    // A conversation whose first question was not taken is kept nowhere.
+    let talk = if on_disk.is_empty() { in_memory(agent) } else { on_disk };
+    let said = told(&talk).iter().filter(|line| line.contains(word)).count();
+    let given_back = outcome.undelivered.iter().filter(|left| *left == word).count();
+    assert_eq!(said + given_back, 1, "{word}: {:?} {:?} {talk:#?}", outcome.end, outcome.not_kept);
+}
+
+/// The same program goes on: what it holds in memory and what is on disk are one conversation again, or it says that
+/// nothing is kept. The person is answered either way.
+async fn asks_again(stage: &Stage, agent: &mut Agent, model: &Arc<Scripted>, at: usize, breaks: Breaks) {
+    model.forget_moves();
+    model.begin(&Stop::new(), &agent.inbox());
+    let outcome = agent.run_conversation("What now?", &Stop::new()).await;
+    let history = told(&in_memory(agent));
+    let case = format!("write {at}, {breaks:?}: {:?} {:?} {history:#?}", outcome.end, outcome.not_kept);
+    assert_eq!(outcome.text.as_deref(), Some("The end."), "{case}");
+    match outcome.not_kept {
+        None => assert_eq!(stage.on_disk(agent.session()).await, in_memory(agent), "{case}"),
+        Some(_) => assert!(breaks == Breaks::ForGood || at < 3, "{case}"),
+    }
 }
 
 /// With a disk that works again, another program goes on with what is there.
@@ -220,6 +252,7 @@ async fn whichever_write_fails_nothing_runs_unrecorded_and_the_outcome_says_so()
             let unannounced = log.iter().filter(|line| line.starts_with("refused")).all(|line| line == "refused take");
             let said = unannounced || outcome.not_kept.is_some() || outcome.kind() == OutcomeKind::Failed || blocked;
             assert!(said, "what was lost is said: {case}");
+            assert!(!matches!(outcome.end, End::Aborted(_)), "it was the disk, not a tool: {case}");
             at += 1;
         }
     }
@@ -242,6 +275,44 @@ fn on_record(log: &[String], case: &str) {
             _ => {}
         }
     }
+}
+
+/// A queued message that could not be kept costs neither the answer before it nor itself.
+#[tokio::test]
+async fn a_message_behind_the_answer_is_kept_or_given_back() {
+    let stage = Stage::build(Plan::default()).await;
+    for at in 0..12 {
+        let model = Scripted::new(&[Act::Says("Yes.", StopReason::Stop)], false, false);
+        let store = Failing { store: stage.store.clone(), at, breaks: Breaks::Once, log: Log::default() };
+        let kit = Kit { switchboard: model.clone(), store: Some(Arc::new(store)), ..stage.kit.clone() };
+        let mut agent = Agent::begin(Arc::new(kit), stage.beginning(&format!("20260102_030406_{at:06x}")));
+        model.begin(&Stop::new(), &agent.inbox());
+        agent.inbox().queue("Sure?");
+        let outcome = agent.run_conversation("Go.", &Stop::new()).await;
+        arrived_once("Sure?", &stage, &agent, &outcome).await;
+        let expected = if outcome.undelivered.is_empty() { "The end." } else { "Yes." };
+        assert_eq!((outcome.text.as_deref(), outcome.kind()), (Some(expected), OutcomeKind::Answered), "write {at}");
+    }
+}
+
+/// A session that this program gives up is free for others.
+#[tokio::test]
+async fn a_session_that_cannot_be_kept_is_let_go() {
+    let stage = Stage::build(Plan::default()).await;
+    let model = Scripted::new(&[], false, false);
+    let log = Log::default();
+    let second_question = 8;
+    let store = Failing { store: stage.store.clone(), at: second_question, breaks: Breaks::Once, log: log.clone() };
+    let kit = Kit { switchboard: model.clone(), store: Some(Arc::new(store)), ..stage.kit.clone() };
+    let mut agent = Agent::begin(Arc::new(kit), stage.beginning("20260102_030407_000000"));
+    for question in ["Go.", "And now?"] {
+        model.begin(&Stop::new(), &agent.inbox());
+        agent.run_conversation(question, &Stop::new()).await;
+    }
+    let log = log.lock().unwrap().clone();
+    let refused = log.iter().position(|line| line == "refused append").unwrap_or_else(|| panic!("{log:#?}"));
+    assert_eq!(log[refused - 1], "take", "{log:#?}");
+    assert!(log[refused..].iter().any(|line| line == "let_go"), "{log:#?}");
 }
 
 #[tokio::test]

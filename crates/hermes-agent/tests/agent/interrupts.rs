@@ -4,14 +4,16 @@
 use crate::play::goes_on;
 use crate::puppet::{Puppet, answer};
 use crate::stage::{MODES, Plan, Stage, in_memory, only, told};
-use hermes_agent::Agent;
+use futures_util::future::BoxFuture;
+use hermes_agent::{Agent, Kit};
 use hermes_core::stop::Stop;
-use hermes_core::turn::{Asked, End, Interrupted, Outcome};
+use hermes_core::turn::{Asked, End, Interrupted, Outcome, TurnHook};
 use hermes_model::wire::ApiMode;
 use hermes_testkit::{ModelServer, Move};
-use hermes_types::OutcomeKind;
+use hermes_types::{Message, OutcomeKind, StopReason};
 use serde_json::json;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Every wait ends this soon after an interrupt; the machine may be busy with other tests.
@@ -217,4 +219,95 @@ async fn a_turn_that_is_over_cannot_be_taken_up_again() {
         assert_eq!((outcome.end.clone(), outcome.api_calls), (End::NothingOpen, 0), "{mode:?}");
         server.finish();
     }
+}
+
+/// A turn whose future is gone, in a program that lives: what its calls did is on disk alone, and counts.
+#[tokio::test]
+async fn an_agent_whose_turn_was_dropped_knows_what_was_done() {
+    for mode in MODES {
+        for asked in [Asked::GoOn, Asked::from("Something else.")] {
+            let batch = Move::say("").call("change", json!({"n": 1})).call("hangs", json!({"n": 2}));
+            let server = ModelServer::start([batch, Move::say("I see.")]).await;
+            let stage = Stage::at(&server, mode).await;
+            let change = Puppet::changing("change").alone().on(&stage);
+            let hangs = Puppet::doing("hangs", |_, _| std::future::pending()).alone().on(&stage);
+            let mut agent = stage.agent();
+            let stop = Stop::new();
+            tokio::select! {
+                _ = agent.run_conversation("Go.", &stop) => panic!("it hangs"),
+                () = async { while hangs.ran().is_empty() { tokio::time::sleep(Duration::from_millis(5)).await; } } => {}
+            }
+            let outcome = stage.turn(&mut agent, asked).await;
+            assert_eq!(outcome.text.as_deref(), Some("I see."), "{mode:?}: {:?}", outcome.end);
+            assert_eq!((change.ran().len(), hangs.ran().len()), (1, 1), "{mode:?}: nothing is done twice");
+            let history = told(&in_memory(&agent));
+            assert!(history[2].contains(r#"{"did":{"n":1}}"#), "what is done is told as done: {history:?}");
+            assert!(history[3].contains("Outcome unknown"), "{history:?}");
+            goes_on(&stage, &server).await;
+            server.finish();
+        }
+    }
+}
+
+/// The person gets to read all of an answer that came in parts, also when it was stopped between two of them.
+#[tokio::test]
+async fn between_two_parts_of_an_answer() {
+    for mode in MODES {
+        let cut = Move::say("One, ").stop(StopReason::Length);
+        let server = ModelServer::start([cut, Move::say("two.").chunk(1).stall_after(3)]).await;
+        let stage = real_time(&server, mode).await;
+        let mut agent = stage.agent();
+        let (outcome, _) = stopped_when(&stage, &mut agent, || server.model_requests().len() == 2).await;
+        assert_eq!(outcome.end, End::Interrupted(Interrupted::WhileAsking), "{mode:?}");
+        server.extend([Move::say("two.")]);
+        let outcome = stage.turn(&mut stage.resume().await, Asked::GoOn).await;
+        assert_eq!(outcome.text.as_deref(), Some("One, two."), "{mode:?}");
+        server.finish();
+    }
+}
+
+/// All iterations are used, and the person does not wait for what there is to say about it.
+#[tokio::test]
+async fn during_the_last_word() {
+    for mode in MODES {
+        let look = Move::say("").call("look", json!({}));
+        let server = ModelServer::start([look, Move::say("So far.").chunk(1).stall_after(3)]).await;
+        let mut plan = Plan { models: only(&server, mode), real_time: true, ..Plan::default() };
+        plan.settings.iterations = 1;
+        let stage = Stage::build(plan).await;
+        Puppet::looking("look").on(&stage);
+        let mut agent = stage.agent();
+        let (outcome, took) = stopped_when(&stage, &mut agent, || server.model_requests().len() == 2).await;
+        assert_eq!(outcome.end, End::Interrupted(Interrupted::WhileAsking), "{mode:?}");
+        assert!(took < SOON, "{mode:?}: {took:?}");
+        taken_up_again(&stage, &server, "One look, nothing found.").await;
+        server.finish();
+    }
+}
+
+/// Somebody who recalls things for the question, and never comes back.
+struct Lost;
+
+impl TurnHook for Lost {
+    fn begins<'a>(&'a self, _question: &'a str) -> BoxFuture<'a, Option<String>> {
+        Box::pin(std::future::pending())
+    }
+
+    fn ended<'a>(&'a self, _history: &'a [Arc<Message>], _outcome: &'a Outcome) -> BoxFuture<'a, ()> {
+        Box::pin(std::future::pending())
+    }
+}
+
+#[tokio::test]
+async fn while_a_hook_hangs() {
+    let server = ModelServer::start([]).await;
+    let stage = real_time(&server, ApiMode::ChatCompletions).await;
+    let kit = Kit { hooks: vec![Arc::new(Lost)], ..stage.kit.clone() };
+    let mut agent = Agent::begin(Arc::new(kit), stage.beginning("20260102_030405_5ce4e0"));
+    let waited = tokio::time::timeout(Duration::from_secs(20), stopped_when(&stage, &mut agent, || true)).await;
+    let (outcome, _) = waited.expect("an interrupt ends every wait");
+    assert_eq!(outcome.end, End::Interrupted(Interrupted::BetweenSteps));
+    assert_eq!(told(&in_memory(&agent)), ["user: Go."], "the question is kept");
+    taken_up_again(&stage, &server, "Without what it recalls.").await;
+    server.finish();
 }

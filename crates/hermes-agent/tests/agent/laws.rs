@@ -16,6 +16,7 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::task::Poll;
 
 /// Ends that many of the tales come to.
 const COMMON: [&str; 7] = [
@@ -39,18 +40,52 @@ struct Tale {
     reuses_ids: bool,
     /// Another program takes the turn up again before it asks something else.
     goes_on: bool,
+    /// Before all this, turns that are dropped after so many steps of their futures.
+    falls: Vec<Fall>,
+}
+
+/// A turn that is gone in the middle.
+#[derive(Debug, Clone)]
+struct Fall {
+    after: usize,
+    /// Whether the program that had it is gone too.
+    with_program: bool,
+    /// The next one goes on with it, or asks something else.
+    goes_on: bool,
 }
 
 fn tale() -> impl Strategy<Value = Tale> {
-    let spread = (acts(), 1..12u32, prop::option::weighted(0.1, 100..900u64), any::<[bool; 3]>());
-    spread.prop_map(|(acts, iterations, tokens, [has_spare, reuses_ids, goes_on])| Tale {
+    let fall = (0..60usize, any::<[bool; 2]>()).prop_map(|(after, [with_program, goes_on])| Fall {
+        after,
+        with_program,
+        goes_on,
+    });
+    let falls = prop_oneof![2 => Just(Vec::new()), 1 => prop::collection::vec(fall, 1..4)];
+    let spread = (acts(), 1..12u32, prop::option::weighted(0.1, 100..900u64), any::<[bool; 3]>(), falls);
+    spread.prop_map(|(acts, iterations, tokens, [has_spare, reuses_ids, goes_on], falls)| Tale {
         acts,
         iterations,
         tokens,
         has_spare,
         reuses_ids,
         goes_on,
+        falls,
     })
+}
+
+/// Drives a future for so many steps, and drops it unless it has ended by then.
+async fn dropped_after<T>(steps: usize, work: impl Future<Output = T>) -> Option<T> {
+    let mut work = std::pin::pin!(work);
+    let mut left = steps;
+    std::future::poll_fn(|cx| match work.as_mut().poll(cx) {
+        Poll::Ready(done) => Poll::Ready(Some(done)),
+        Poll::Pending if left == 0 => Poll::Ready(None),
+        Poll::Pending => {
+            left -= 1;
+            Poll::Pending
+        }
+    })
+    .await
 }
 
 /// One stage for all tales; each has a session of its own.
@@ -97,16 +132,44 @@ impl Theatre {
         self.stage.beginning(&format!("20260102_030405_{number:06x}"))
     }
 
-    /// Everything that ran so far, by the number of the call.
-    fn ran(&self) -> Vec<u64> {
-        let all = self.tools.iter().flat_map(Puppet::ran);
+    /// Everything that ran so far, by the number of the call; what only looks may run again after a fall.
+    fn ran(&self, tale: &Tale) -> Vec<u64> {
+        let counts = |tool: &&Puppet| tale.falls.is_empty() || !tool.only_looks();
+        let all = self.tools.iter().filter(counts).flat_map(Puppet::ran);
         all.filter_map(|arguments: Value| arguments["n"].as_u64()).collect()
+    }
+
+    /// Turns that are dropped in the middle, one behind the other.
+    async fn fall(
+        &self,
+        mut agent: Agent,
+        kit: &Arc<Kit>,
+        beginning: &Beginning,
+        model: &Scripted,
+        tale: &Tale,
+    ) -> Agent {
+        let mut asked = Asked::from("Go.");
+        for fall in &tale.falls {
+            let (stop, inbox) = (Stop::new(), agent.inbox());
+            *self.stop.lock().unwrap() = stop.clone();
+            model.begin(&stop, &inbox);
+            dropped_after(fall.after, agent.run_conversation(asked, &stop)).await;
+            inbox.take_all();
+            if fall.with_program
+                && let Ok(other) = Agent::resume(kit.clone(), beginning.clone()).await
+            {
+                agent = other;
+            }
+            asked = if fall.goes_on { Asked::GoOn } else { Asked::from("Once more.") };
+        }
+        agent
     }
 
     async fn tell(&self, tale: &Tale) -> Result<(), TestCaseError> {
         let model = Scripted::new(&tale.acts, tale.has_spare, tale.reuses_ids);
         let (kit, beginning) = (self.kit(tale, &model), self.beginning());
-        let mut agent = Agent::begin(kit.clone(), beginning.clone());
+        let agent = Agent::begin(kit.clone(), beginning.clone());
+        let mut agent = self.fall(agent, &kit, &beginning, &model, tale).await;
         self.turn(&mut agent, "Go.", &model, tale).await?;
         // The curtain falls; another program opens the same conversation.
         model.forget_moves();
@@ -148,7 +211,7 @@ impl Theatre {
         for pair in model.requests().windows(2) {
             prop_assert!(pair[1].starts_with(&pair[0]), "a request extends the one before: {:#?}", pair);
         }
-        let ran = self.ran();
+        let ran = self.ran(tale);
         prop_assert_eq!(ran.iter().collect::<BTreeSet<_>>().len(), ran.len(), "nothing ran twice");
         let sent: String = history.iter().map(Message::text).collect();
         for text in model.spoken() {

@@ -84,6 +84,18 @@ async fn a_provider_that_is_gone_at_the_last_word_does_not_hide_the_limit() {
     }
 }
 
+/// Before a model is asked once more for its last word, what may be spent is looked at like before any other question.
+#[tokio::test]
+async fn a_last_word_that_is_silence_is_not_asked_for_again_with_an_empty_purse() {
+    for mode in MODES {
+        let mut plan = limits(Caps { tokens: Some(240), ..Caps::default() });
+        plan.settings.iterations = 1;
+        let played = play_with(mode, plan, [look(1), Move::say("\n")]).await;
+        assert_eq!(played.text(), "The limit of steps was reached before there was an answer.", "{mode:?}");
+        assert_eq!((played.exit().as_str(), played.outcome.api_calls), ("max_iterations_reached(1/1)", 2));
+    }
+}
+
 /// The end of the iterations comes right behind a message of the loop: two in a row would be refused.
 #[tokio::test]
 async fn the_last_word_follows_whatever_was_said_last() {
@@ -136,6 +148,38 @@ async fn time_of_a_turn_runs_while_tools_work() {
     }
 }
 
+/// Nobody waits for a provider longer than the turn may take; what fits is waited for.
+#[tokio::test]
+async fn time_of_a_turn_is_not_spent_on_waiting_beyond_its_end() {
+    for mode in MODES {
+        let busy = |seconds: &str| Move::status(429).header("retry-after", seconds);
+        let half_a_minute = || limits(Caps { time: Some(Duration::from_secs(30)), ..Caps::default() });
+        let played = play_with(mode, half_a_minute(), [busy("29"), busy("5")]).await;
+        assert_eq!((played.exit().as_str(), played.outcome.api_calls), ("api_error(rate_limit)", 2), "{mode:?}");
+        let told = played.outcome.end.explanation().unwrap();
+        assert!(told.contains("the time of the turn does not allow another try"), "{told}");
+        let played = play_with(mode, half_a_minute(), [busy("20"), Move::say("Done.")]).await;
+        assert_eq!(played.text(), "Done.", "{mode:?}");
+    }
+}
+
+/// One protocol counts the prompt before it answers: an answer that broke off was not free.
+#[tokio::test]
+async fn an_answer_that_broke_off_is_paid_for() {
+    let broken = Move::say("Half of the answer, and then nothing more.").chunk(4).cut_after(6);
+    let server = ModelServer::start([broken, Move::say("All of it.")]).await;
+    let stage = Stage::at(&server, ApiMode::AnthropicMessages).await;
+    server.attach_clock(&stage.clock);
+    let agent = &mut stage.agent();
+    let outcome = stage.turn(agent, "Go.").await;
+    assert_eq!((outcome.text.as_deref(), outcome.api_calls), (Some("All of it."), 2));
+    assert_eq!(outcome.usage.map(|usage| usage.input), Some(200));
+    assert_eq!(outcome.usage_of_all, outcome.usage);
+    let books = hermes_core::store::Ledger::usage(&stage.store, Some(agent.session())).await.unwrap();
+    assert_eq!(books.iter().map(|row| row.usage.input).collect::<Vec<_>>(), [200]);
+    server.finish();
+}
+
 #[tokio::test]
 async fn money_of_a_turn_is_what_the_provider_says_it_cost() {
     let cost = |dollars: f64| Usage { input: 10, output: 5, cost: Usd::from_f64(dollars), ..Usage::default() };
@@ -144,6 +188,20 @@ async fn money_of_a_turn_is_what_the_provider_says_it_cost() {
     let played = play_with(ApiMode::ChatCompletions, plan, moves).await;
     assert_eq!(played.exit(), "budget_exhausted(budget.turn_usd)");
     assert_eq!(played.outcome.usage.unwrap().cost, Usd::from_f64(0.05));
+}
+
+/// Numbers without sense are the provider's; the turn, its record and its limits stand.
+#[tokio::test]
+async fn a_provider_that_counts_without_sense_is_survived() {
+    for mode in MODES {
+        let all = Usage { input: u64::MAX, output: u64::MAX, ..Usage::default() };
+        let played =
+            play_with(mode, Plan::default(), [look(1).usage(all), look(2).usage(all), Move::say("Done.")]).await;
+        assert_eq!((played.text(), played.outcome.not_kept.as_deref()), ("Done.", None), "{mode:?}");
+        let plan = limits(Caps { tokens: Some(1_000_000), ..Caps::default() });
+        let played = play_with(mode, plan, [look(1).usage(all)]).await;
+        assert_eq!(played.exit(), "budget_exhausted(budget.turn_tokens)", "{mode:?}");
+    }
 }
 
 #[tokio::test]

@@ -4,6 +4,7 @@
 mod calls;
 mod delegation;
 mod failing;
+mod economy;
 mod first;
 mod hostile;
 mod interrupts;

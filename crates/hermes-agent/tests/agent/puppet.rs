@@ -57,6 +57,10 @@ impl Puppet {
         self
     }
 
+    pub(crate) fn only_looks(&self) -> bool {
+        self.touch == Touch::Reads
+    }
+
     pub(crate) fn ran(&self) -> Vec<Value> {
         self.ran.lock().unwrap().clone()
     }

@@ -5,6 +5,7 @@
 use crate::puppet::{Puppet, answer};
 use crate::stage::{MODES, PROMPT, Plan, Stage, only, with_spare};
 use hermes_agent::replay::{Compared, How, Reason, Verdict, replay};
+use hermes_agent::{Agent, Beginning};
 use hermes_core::stop::Stop;
 use hermes_core::store::{Sessions, Tape, Transcript};
 use hermes_core::turn::{Asked, Inbox};
@@ -265,6 +266,33 @@ async fn a_program_that_goes_on_with_another_model_is_named_as_the_cause() {
     }
     server.finish();
     spare.finish();
+}
+
+/// Tools come and go between two turns, never within one; the ledger of breaks says that it was them.
+#[tokio::test]
+async fn a_tool_that_came_between_two_turns_is_named_as_the_cause() {
+    for mode in MODES {
+        for rests in [false, true] {
+            let script = [Move::say("One."), look(1), Move::say("Two."), Move::say("Three.")];
+            let server = ModelServer::start(script).await;
+            server.allow_prefix_break("a tool came");
+            let stage = Stage::at(&server, mode).await;
+            let tools = stage.beginning("-").tools.into_iter().chain(["look".to_owned()]).collect();
+            let beginning = Beginning { tools, ..stage.beginning("20260102_030405_5ce4e0") };
+            let mut agent = Agent::begin(Arc::new(stage.kit.clone()), beginning);
+            stage.turn(&mut agent, "Go.").await;
+            Puppet::looking("look").on(&stage);
+            for question in ["And now?", "And then?"] {
+                if rests {
+                    agent.rest();
+                }
+                stage.turn(&mut agent, question).await;
+                let causes = causes(&stage, agent.session()).await;
+                assert_eq!(causes, [Some(BreakCause::Tools)], "{mode:?}: {question}");
+            }
+            server.finish();
+        }
+    }
 }
 
 #[tokio::test]

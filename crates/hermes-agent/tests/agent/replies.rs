@@ -89,6 +89,19 @@ async fn half_a_sentence_before_work_is_not_half_of_the_answer() {
     }
 }
 
+/// A call of a tool nobody has is work too: silence behind it is not the end of what was cut before.
+#[tokio::test]
+async fn silence_behind_a_call_in_vain_is_no_answer() {
+    for mode in MODES {
+        let moves =
+            [cut("I will "), Move::say("").call("launch_rocket", json!({})), nothing(), Move::say("There is none.")];
+        let played = play(mode, moves).await;
+        assert_eq!((played.text(), played.kind()), ("There is none.", OutcomeKind::Answered), "{mode:?}");
+        let steps = ["again: CutAnswer", "again: UnknownTool", "launch_rocket: Failed", "again: Empty"];
+        assert_eq!(played.steps, steps, "{mode:?}");
+    }
+}
+
 #[tokio::test]
 async fn an_output_that_was_all_thought_ends_with_advice() {
     for mode in [ApiMode::ChatCompletions, ApiMode::AnthropicMessages] {

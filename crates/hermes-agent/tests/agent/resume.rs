@@ -1,13 +1,18 @@
 //! Conversations from elsewhere: histories with holes, written by other programs or cut off, become such that every
 //! provider takes them, and are sent with the same bytes each time.
 
+use crate::puppet::Puppet;
 use crate::stage::{MODES, Stage, in_memory, told};
+use hermes_agent::{Agent, Kit};
 use hermes_core::conversation::Conversation;
+use hermes_core::stop::Stop;
 use hermes_core::store::{Sessions, Transcript};
 use hermes_core::turn::{Asked, End};
 use hermes_testkit::{ModelServer, Move};
 use hermes_types::{Assistant, CallId, Content, Message, NewMessage, SessionId, ToolCall};
 use serde_json::json;
+use std::sync::Arc;
+use std::time::Duration;
 
 const SESSION: &str = "20260102_030405_5ce4e0";
 
@@ -108,7 +113,7 @@ async fn open_calls_of_another_program_run_if_they_can_be_read() {
     for mode in MODES {
         let server = ModelServer::start([Move::say("Both are there.")]).await;
         let stage = Stage::at(&server, mode).await;
-        let look = crate::puppet::Puppet::looking("look").on(&stage);
+        let look = Puppet::looking("look").on(&stage);
         let named = |id: &str, arguments: &str| ToolCall::new(CallId::new(id), "look", arguments);
         let open = calls("", [named("a", "{\"n\":1"), named("b", "{\"n\":2}")]);
         left_behind(&stage, vec![Message::user("Before."), open]).await;
@@ -131,6 +136,51 @@ async fn there_is_nothing_to_go_on_with_in_an_empty_session() {
     let outcome = stage.turn(&mut stage.resume().await, Asked::GoOn).await;
     assert_eq!(outcome.end, End::NothingOpen);
     server.finish();
+}
+
+/// Begun in one protocol, dropped in the middle of a call, gone on with in another, and asked again in the first.
+#[tokio::test]
+async fn a_conversation_wanders_between_protocols() {
+    for begun in MODES {
+        for other in MODES {
+            let calls = Move::say("Let me see.")
+                .reasoning("Both at once.")
+                .signature("c2lnbmVk")
+                .call("look", json!({"n": 1}))
+                .call("hangs", json!({"n": 2}));
+            let server = ModelServer::start([calls, Move::say("As I said.")]).await;
+            let stage = Stage::at(&server, begun).await;
+            let look = Puppet::looking("look").on(&stage);
+            let hangs = Puppet::doing("hangs", |_, _| std::future::pending()).alone().on(&stage);
+            let mut agent = stage.agent();
+            let stop = Stop::new();
+            tokio::select! {
+                _ = agent.run_conversation("Go.", &stop) => panic!("it hangs"),
+                () = async { while hangs.ran().is_empty() { tokio::time::sleep(Duration::from_millis(5)).await; } } => {}
+            }
+            drop(agent);
+            let elsewhere = ModelServer::start([
+                Move::say("I look again.").reasoning("Hm.").call("look", json!({"n": 3})),
+                Move::say("One is known."),
+            ])
+            .await;
+            let there = Stage::at(&elsewhere, other).await;
+            let kit = Kit { switchboard: there.kit.switchboard.clone(), ..stage.kit.clone() };
+            // Other tools, too: `hangs` is not among them.
+            let mut beginning = stage.beginning(SESSION);
+            beginning.tools.remove("hangs");
+            let mut again = Agent::resume(Arc::new(kit), beginning).await.unwrap();
+            let outcome = stage.turn(&mut again, Asked::GoOn).await;
+            let case = format!("{begun:?} and {other:?}: {:?}", outcome.end);
+            assert_eq!(outcome.text.as_deref(), Some("One is known."), "{case}");
+            assert_eq!((look.ran(), hangs.ran().len()), (vec![json!({"n": 1}), json!({"n": 3})], 1), "{case}");
+            server.allow_prefix_break("the tools are there again");
+            let outcome = stage.turn(&mut stage.resume().await, "And now?").await;
+            assert_eq!(outcome.text.as_deref(), Some("As I said."), "{case}");
+            server.finish();
+            elsewhere.finish();
+        }
+    }
 }
 
 /// The same for a history that is handed over in memory.

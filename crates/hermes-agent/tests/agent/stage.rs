@@ -122,6 +122,7 @@ impl Stage {
             clock,
             listener,
             hooks: Vec::new(),
+            scribe: None,
             settings: plan.settings,
         };
         Self { folder, kit, store, clock: fake, registry, events, board }
@@ -176,7 +177,8 @@ impl Stage {
 
     /// The conversation as a resumed program would send it.
     pub(crate) async fn on_disk(&self, session: &SessionId) -> Vec<Message> {
-        let kept = self.store.conversation(session, Span::Own).await.unwrap();
+        let kept: Vec<Message> =
+            self.store.conversation(session, Span::Own).await.unwrap().into_iter().map(|(_, said)| said).collect();
         let talk = hermes_core::conversation::Conversation::new(session.clone()).with_history(kept);
         talk.history().iter().map(|message| (**message).clone()).collect()
     }

@@ -142,6 +142,7 @@ async fn turn(
     stop: &Stop,
 ) -> Result<(Outcome, Option<Used>), Trouble> {
     let interrupted = || screen.unasked(Fault::new(FaultKind::Interrupted, "interrupted"));
+    let goes_on = which(&question.asking.which)?;
     let (asked, app, wanted, runtime) = tokio::select! {
         biased;
         () = stop.wait() => return Ok((interrupted(), None)),
@@ -151,7 +152,7 @@ async fn turn(
     if stop.stopped() {
         return Ok((interrupted(), None));
     }
-    let session = match (&store, which(&question.asking.which)) {
+    let session = match (&store, goes_on) {
         (Ok(store), Some(name)) => Session::Kept(agent::meant(store, name, source(question, &app)).await?),
         (Err(reason), Some(_)) => return Err(Trouble::Refused(reason.clone())),
         (_, None) => Session::New { id: screen.session(), source: source(question, &app).to_owned() },
@@ -166,11 +167,13 @@ async fn turn(
     if let Err(reason) = &store {
         screen.complain(&kept::not_kept(reason));
     }
-    begin(screen, &app, &runtime);
     let board = Arc::new(app.board(wanted));
     let yolo = if question.asking.how.yolo { Yolo::On } else { Yolo::Off };
     let past = store.as_ref().ok().map(|store| Arc::new(store.clone()) as Arc<dyn SessionStore>);
     let hands = Hands::at(&app, cwd, screen, past, yolo, stop);
+    // A stream that has begun must end with what became of the turn; what is wrong with the command line is told before.
+    let tools = agent::offered(&app, &hands, &question.asking.how)?;
+    begin(screen, &app, &runtime);
     hands.warnings.iter().for_each(|warning| screen.remark(warning));
     let parts = Parts {
         app: &app,
@@ -180,7 +183,8 @@ async fn turn(
         store: store.as_ref().map_err(Clone::clone),
         listener: screen.clone(),
         live: screen.is_live(),
-        how: &question.asking.how,
+        tools,
+        max_turns: question.asking.how.max_turns,
     };
     let mut agent = parts.agent(session).await?;
     let mut outcome = tokio::select! {
@@ -228,11 +232,18 @@ fn go_on(outcome: &Outcome, agent: &Agent, is_kept: bool, source: &str, screen: 
     }
 }
 
-/// The name of a conversation that is to go on; empty for the newest.
-fn which(which: &Which) -> Option<Option<&str>> {
-    match (&which.resume, &which.continue_last) {
-        (Some(name), _) | (None, Some(name)) => Some(Some(name.as_str()).filter(|name| !name.is_empty())),
-        (None, None) => None,
+/// The conversation that is to go on, if one is: the newest where it has no name.
+fn which(which: &Which) -> Result<Option<Option<&str>>, Trouble> {
+    match (which.resume.as_deref(), which.continue_last.as_deref()) {
+        (None, None) => Ok(None),
+        (None, Some("")) => Ok(Some(None)),
+        // A variable of a script that was never set must not lead into somebody else's conversation.
+        (Some(name), _) | (None, Some(name)) if name.trim().is_empty() => {
+            let told =
+                "the name of the session is blank; `hermes sessions list` shows them, `-c` alone takes the newest";
+            Err(Trouble::Usage(told.into()))
+        }
+        (Some(name), _) | (None, Some(name)) => Ok(Some(Some(name))),
     }
 }
 

@@ -10,7 +10,7 @@ pub mod demo;
 pub mod fallback;
 pub mod insights;
 pub mod model;
-mod paper;
+pub(crate) mod paper;
 mod person;
 pub mod profile;
 pub mod prompt;
@@ -120,7 +120,7 @@ impl Console<'_> {
             Err(Trouble::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Done,
             Err(trouble) => {
                 // Nobody is left to tell when even this fails.
-                let _ = writeln!(self.err, "{trouble}");
+                let _ = writeln!(self.err, "{}", paper::shown(&trouble.to_string()));
                 trouble.exit()
             }
         }

@@ -99,7 +99,7 @@ pub(super) fn padded(text: &str, room: usize) -> String {
 }
 
 /// A text as it may be shown.
-pub(super) fn shown(text: &str) -> String {
+pub(crate) fn shown(text: &str) -> String {
     let text = text.replace("\r\n", "\n");
     let mut out = String::with_capacity(text.len());
     for (place, line) in text.split(['\n', '\r', '\u{2028}', '\u{2029}', '\u{85}']).enumerate() {
@@ -112,13 +112,13 @@ pub(super) fn shown(text: &str) -> String {
 }
 
 /// A text as it may be shown, on one line.
-pub(super) fn one_line(text: &str) -> String {
+pub(crate) fn one_line(text: &str) -> String {
     let head: String = text.chars().take(LONGEST_CELL * 4).collect();
     shown(&head).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// JSON on one line that is safe to print: what JSON itself leaves in, but a terminal would obey, is escaped.
-pub(super) fn json_line(value: &impl Serialize) -> serde_json::Result<String> {
+pub(crate) fn json_line(value: &impl Serialize) -> serde_json::Result<String> {
     serde_json::to_string(value).map(escaped)
 }
 
@@ -128,7 +128,7 @@ pub(super) fn json_pretty(value: &impl Serialize) -> serde_json::Result<String> 
 }
 
 /// Finished JSON, safe to print.
-pub(super) fn escaped(json: String) -> String {
+pub(crate) fn escaped(json: String) -> String {
     // Between the values stand only line breaks; everywhere else these are inside of strings.
     let acts = |c: char| c != '\n' && (c.is_control() || turns_direction(c));
     if !json.contains(acts) {

@@ -7,7 +7,7 @@ mod show;
 mod size;
 
 use super::tools::{self, Platform};
-use super::{Console, Exit, Trouble};
+use super::{Console, Exit, Trouble, paper};
 use crate::agent;
 use crate::app::App;
 use crate::args::Whom;
@@ -106,7 +106,7 @@ async fn build(scene: Scene, before: Whom, profile: Option<&str>, console: &mut 
     let (prompt, notices) =
         agent::prompt(&app, &hands, agent::Scene { session, platform: &platform, offered, answerer: answerer.clone() })
             .await;
-    notices.iter().try_for_each(|notice| writeln!(console.err, "… {notice}"))?;
+    notices.iter().try_for_each(|notice| writeln!(console.err, "… {}", paper::shown(notice)))?;
     Ok(Built { prompt, platform, answerer, hands, definitions })
 }
 

@@ -4,6 +4,7 @@
 use super::words;
 use super::{Aside, EXIT_FAILED, EXIT_INTERRUPTED, GoOn, ONESHOT, Screen, State, Voice, err, report};
 use crate::args::OutputFormat;
+use crate::commands::paper::{json_line, one_line};
 use hermes_core::turn::{End, Outcome};
 use hermes_types::OutcomeKind;
 use std::io::ErrorKind;
@@ -15,11 +16,11 @@ impl Screen {
         self.wipe(&mut self.lock());
         match self.show.format {
             OutputFormat::Text => self.finish_text(outcome),
-            OutputFormat::Json => self.line(&report::result(outcome).to_string()),
-            OutputFormat::StreamJson => self.line(&serde_json::to_string(&outcome.event()).unwrap_or_default()),
+            OutputFormat::Json => self.line(&json_line(&report::result(outcome)).unwrap_or_default()),
+            OutputFormat::StreamJson => self.line(&json_line(&outcome.event()).unwrap_or_default()),
         }
         if self.show.aside == Aside::ErrorsAndSession && self.show.format == OutputFormat::Text {
-            err(&format!("session_id: {}\n", self.session()));
+            err(&format!("session_id: {}\n", one_line(self.session().as_str())));
         }
         if let Err(error) = self.write_usage(outcome) {
             self.complain(&error);

@@ -1,5 +1,6 @@
 //! What a person sees of an agent at work: one line for each call of a tool, with what it was about and how it went.
 
+use crate::commands::paper::one_line;
 use hermes_types::{CallId, Event, SessionId, ToolStatus, clip};
 use std::collections::HashMap;
 use std::fmt;
@@ -24,8 +25,8 @@ pub(super) struct Work {
 pub(super) enum Caller {
     /// The agent the person speaks to.
     Agent,
-    /// One that was sent out. Its place counts from 1 in each generation: the first task of the second one's is 2.1.
-    Subagent { session: SessionId, place: Vec<usize> },
+    /// One that was sent out: every generation down to it, each with the place of its task, which counts from 1.
+    Subagent(Vec<(SessionId, usize)>),
 }
 
 impl Caller {
@@ -33,25 +34,34 @@ impl Caller {
     pub(super) fn of(event: &Event) -> (Self, &Event) {
         let (mut caller, mut told) = (Self::Agent, event);
         while let Event::Subagent { task, session_id, event, .. } = told {
-            let mut place = match caller {
+            let mut line = match caller {
                 Self::Agent => Vec::new(),
-                Self::Subagent { place, .. } => place,
+                Self::Subagent(line) => line,
             };
-            place.push(task + 1);
-            caller = Self::Subagent { session: session_id.clone(), place };
+            line.push((session_id.clone(), task + 1));
+            caller = Self::Subagent(line);
             told = event;
         }
         (caller, told)
     }
+
+    /// Whether it is another one, or was sent out by it or by those it sent out.
+    fn is_of(&self, other: &Self) -> bool {
+        match (self, other) {
+            (_, Self::Agent) => true,
+            (Self::Agent, Self::Subagent(_)) => false,
+            (Self::Subagent(line), Self::Subagent(beginning)) => line.starts_with(beginning),
+        }
+    }
 }
 
-/// What a line begins with.
+/// What a line begins with: the first task of the second one's is 2.1.
 impl fmt::Display for Caller {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Agent => Ok(()),
-            Self::Subagent { place, .. } => {
-                let place: Vec<String> = place.iter().map(ToString::to_string).collect();
+            Self::Subagent(line) => {
+                let place: Vec<String> = line.iter().map(|(_, place)| place.to_string()).collect();
                 write!(f, "  sub-agent {} ", place.join("."))
             }
         }
@@ -74,11 +84,11 @@ pub(super) struct Ended<'a> {
 impl Ended<'_> {
     /// How it went. A command that ended with something else than 0 has its result, but no person calls that done.
     fn mark_and_word(&self) -> (&'static str, String) {
-        let note = self.note.unwrap_or_default();
+        let note = one_line(self.note.unwrap_or_default());
         match (self.status, self.exit_code) {
             (ToolStatus::Done, Some(code)) => ("✗", format!("exit {code}")),
-            (ToolStatus::Done, None) => ("✓", note.to_owned()),
-            (ToolStatus::Failed, _) => ("✗", note.to_owned()),
+            (ToolStatus::Done, None) => ("✓", note),
+            (ToolStatus::Failed, _) => ("✗", note),
             (ToolStatus::TimedOut, _) => ("✗", "ran out of time".to_owned()),
             (ToolStatus::Blocked, _) if note.is_empty() => ("⊘", "not permitted".to_owned()),
             (ToolStatus::Blocked, _) => ("⊘", format!("not permitted: {note}")),
@@ -96,7 +106,7 @@ struct Started {
 
 impl Work {
     pub(super) fn begins(&mut self, caller: Caller, call: &CallId, name: &str, about: &str) {
-        let started = Started { name: name.to_owned(), about: about.to_owned(), since: Instant::now() };
+        let started = Started { name: one_line(name), about: one_line(about), since: Instant::now() };
         self.running.insert((caller, call.clone()), started);
     }
 
@@ -105,24 +115,30 @@ impl Work {
         self.running.remove(&(caller, call.clone()));
     }
 
+    /// Somebody is done. Calls that were dropped with them never end, and nobody waits for those any more.
+    pub(super) fn leaves(&mut self, caller: &Caller) {
+        self.running.retain(|(whose, _), _| !whose.is_of(caller));
+    }
+
     /// The line for a call that ended, in one line of `width` cells as far as that goes.
-    pub(super) fn ends(&mut self, caller: Caller, call: &CallId, ended: &Ended<'_>, width: usize) -> String {
-        let whose = caller.to_string();
+    pub(super) fn ends(&mut self, caller: Caller, call: &CallId, ended: Ended<'_>, width: usize) -> String {
+        let (whose, name) = (caller.to_string(), one_line(ended.name));
         let begun = self.running.remove(&(caller, call.clone())).map(|started| started.about);
-        let about = begun.unwrap_or_else(|| ended.about.to_owned());
+        // What never began says itself what it was about.
+        let about = begun.unwrap_or_else(|| one_line(ended.about));
         let (mark, word) = ended.mark_and_word();
         let time = match ended.took < WORTH_A_NUMBER {
             true => String::new(),
             false => format!("  {:.1} s", ended.took.as_secs_f64()),
         };
-        let fixed = format!("{whose}{mark} {}{time}", ended.name).chars().count();
+        let fixed = format!("{whose}{mark} {name}{time}").chars().count();
         // The words at the end of a line say how it went, so what it was about gives way to the first of them.
         let kept = word.chars().count().min(NARROWEST_WORD);
         let room = width.saturating_sub(fixed + kept + 3).clamp(NARROWEST_ABOUT, WIDEST_ABOUT);
         let about = if about.is_empty() { String::new() } else { format!("  {}", clip(&about, room)) };
         let room = width.saturating_sub(fixed + about.chars().count() + 3).max(NARROWEST_WORD);
         let word = if word.is_empty() { word } else { format!("  {}", clip(&word, room)) };
-        format!("{whose}{mark} {}{about}{word}{time}", ended.name)
+        format!("{whose}{mark} {name}{about}{word}{time}")
     }
 
     /// What is running, and since when the longest of it is.
@@ -150,24 +166,25 @@ mod tests {
     fn ended(about: &str, status: ToolStatus, milliseconds: u64, width: usize) -> String {
         let (mut work, call) = (Work::default(), CallId::new("c"));
         work.begins(Caller::Agent, &call, "terminal", about);
-        work.ends(Caller::Agent, &call, &at_its_end(status, milliseconds), width)
+        work.ends(Caller::Agent, &call, at_its_end(status, milliseconds), width)
+    }
+
+    /// The line of a call that nobody saw begin.
+    fn unbegun(ended: Ended<'_>, width: usize) -> String {
+        Work::default().ends(Caller::Agent, &CallId::new("c"), ended, width)
     }
 
     #[test]
     fn what_did_not_go_well_says_why() {
-        let line = |ended: Ended<'_>, width| {
-            let (mut work, call) = (Work::default(), CallId::new("c"));
-            work.ends(Caller::Agent, &call, &ended, width)
-        };
         let why = Some("nobody to ask (recursive delete)");
         let refused = Ended { about: "rm -rf build", note: why, ..at_its_end(ToolStatus::Blocked, 0) };
         let whole = "⊘ terminal  rm -rf build  not permitted: nobody to ask (recursive delete)";
-        assert_eq!((line(refused, 80), line(refused, usize::MAX)), (whole.to_owned(), whole.to_owned()));
-        assert_eq!(line(refused, 60), "⊘ terminal  rm -rf build  not permitted: nobody to ask (re…");
+        assert_eq!((unbegun(refused, 80), unbegun(refused, usize::MAX)), (whole.to_owned(), whole.to_owned()));
+        assert_eq!(unbegun(refused, 60), "⊘ terminal  rm -rf build  not permitted: nobody to ask (re…");
         let failed = Ended { about: "cargo test", exit_code: Some(101), ..at_its_end(ToolStatus::Done, 0) };
-        assert_eq!(line(failed, 60), "✗ terminal  cargo test  exit 101");
+        assert_eq!(unbegun(failed, 60), "✗ terminal  cargo test  exit 101");
         let planned = Ended { note: Some("1 of 3 done, now: Look"), ..at_its_end(ToolStatus::Done, 0) };
-        assert_eq!(line(planned, 60), "✓ terminal  1 of 3 done, now: Look");
+        assert_eq!(unbegun(planned, 60), "✓ terminal  1 of 3 done, now: Look");
     }
 
     #[test]
@@ -177,6 +194,17 @@ mod tests {
         assert_eq!(ended("", ToolStatus::Blocked, 0, 80), "⊘ terminal  not permitted");
         assert_eq!(ended("make", ToolStatus::TimedOut, 60_000, 80), "✗ terminal  make  ran out of time  60.0 s");
         assert_eq!(ended("make", ToolStatus::Cancelled, 500, 80), "– terminal  make  interrupted  0.5 s");
+    }
+
+    #[test]
+    fn a_call_that_never_began_says_what_it_was_about_and_nothing_makes_another_line() {
+        let refused =
+            |name, about, note| unbegun(Ended { name, about, note, ..at_its_end(ToolStatus::Blocked, 0) }, 80);
+        assert_eq!(refused("terminal", "git reset --hard", None), "⊘ terminal  git reset --hard  not permitted");
+        assert_eq!(
+            refused("a\n✓ terminal", "x\u{202e}y\u{1b}[2J", Some("no\n✓ \u{9b}2Jforged")),
+            "⊘ a ✓ terminal  xy  not permitted: no ✓ forged"
+        );
     }
 
     #[test]
@@ -220,9 +248,25 @@ mod tests {
         for (caller, about) in [(Caller::Agent, "mine"), (first.clone(), "its"), (grandchild.clone(), "theirs")] {
             work.begins(caller, &call, "terminal", about);
         }
-        let mut ends = |caller| work.ends(caller, &call, &at_its_end(ToolStatus::Done, 0), 80);
+        let mut ends = |caller| work.ends(caller, &call, at_its_end(ToolStatus::Done, 0), 80);
         assert_eq!(ends(first), "  sub-agent 1 ✓ terminal  its");
         assert_eq!(ends(grandchild), "  sub-agent 2.1 ✓ terminal  theirs");
         assert_eq!(ends(Caller::Agent), "✓ terminal  mine");
+    }
+
+    #[test]
+    fn nobody_waits_for_calls_of_one_who_has_left() {
+        let step = || Event::Step { iteration: 1, of: 2 };
+        let (lead, other) = (of_child(0, "lead", step()), of_child(1, "other", step()));
+        let below = of_child(0, "lead", of_child(0, "below", step()));
+        let [lead, other, below] = [&lead, &other, &below].map(|event| Caller::of(event).0);
+        let (mut work, call) = (Work::default(), CallId::new("c"));
+        for caller in [&lead, &other, &below] {
+            work.begins(caller.clone(), &call, "terminal", &caller.to_string());
+        }
+        work.leaves(&lead);
+        assert_eq!(work.now().map(|(what, _)| what).as_deref(), Some("terminal sub-agent 2"));
+        work.leaves(&other);
+        assert_eq!(work.now().map(|(what, _)| what), None);
     }
 }

@@ -9,7 +9,9 @@
 )]
 
 mod hands;
+mod hostile;
 mod limits;
+mod nonsense;
 #[path = "../tools/person.rs"]
 mod person;
 mod record;

@@ -71,10 +71,8 @@ async fn a_long_command_is_named_while_it_runs() {
 
 #[tokio::test]
 async fn consent_is_asked_for_in_the_middle_of_a_turn() {
-    for (keys, stays, mark) in [
-        ("o\n", false, "✓ terminal  rm -rf build"),
-        ("n\n", true, "⊘ terminal  rm -rf build  not permitted: you said no"),
-    ] {
+    let refused = "⊘ terminal  rm -rf build  not permitted: you said no";
+    for (keys, stays, mark) in [("o\n", false, "✓ terminal  rm -rf build"), ("n\n", true, refused)] {
         let server = ModelServer::start([
             Move::say("I will clean up.").call("terminal", json!({"command": "rm -rf build"})),
             Move::say("That was it."),

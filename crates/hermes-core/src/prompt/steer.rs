@@ -2,6 +2,7 @@
 //! that the prompt announces; nothing else in a tool result is the person's. A result that contains the words of these
 //! lines itself is made harmless first, so that a web page cannot speak for the person.
 
+use crate::disguise::{is_invisible, latin};
 use std::borrow::Cow;
 
 pub const OPEN: &str =
@@ -13,19 +14,6 @@ const WORDS: [&str; 5] = ["out", "of", "band", "user", "message"];
 /// Visible characters between two words that still read as a marker.
 const WIDEST_GAP: usize = 4;
 const BROKEN: &str = "OUT-OF-BAND (quoted) USER MESSAGE";
-
-/// Letters of other alphabets that look like those of the words.
-const LOOK_ALIKES: [(&str, char); 9] = [
-    ("оοОΟ", 'o'),
-    ("υυΥՍ", 'u'),
-    ("тτТΤ", 't'),
-    ("вВΒ", 'b'),
-    ("аαАΑ", 'a'),
-    ("ոΝ", 'n'),
-    ("ѕЅ", 's'),
-    ("еεЕΕ", 'e'),
-    ("мМΜ", 'm'),
-];
 
 /// What is added to a tool result to deliver a message.
 pub fn wrapped(message: &str) -> String {
@@ -69,7 +57,7 @@ pub fn defang(text: &str) -> Cow<'_, str> {
 
 /// What stands before and behind the first marker.
 fn around_marker(text: &str) -> Option<(&str, &str)> {
-    let starts = text.char_indices().filter(|(_, character)| plain(*character) == 'o');
+    let starts = text.char_indices().filter(|(_, character)| latin(*character) == 'o');
     starts.into_iter().find_map(|(at, _)| {
         let (before, from) = text.split_at_checked(at)?;
         Some((before, behind_marker(from)?))
@@ -92,7 +80,7 @@ fn behind_word<'t>(word: &str, text: &'t str) -> Option<&'t str> {
     let mut letters = text.chars();
     for wanted in word.chars() {
         let found = letters.by_ref().find(|character| !is_invisible(*character))?;
-        if plain(found) != wanted {
+        if latin(found) != wanted {
             return None;
         }
     }
@@ -111,21 +99,4 @@ fn behind_gap(text: &str) -> Option<&str> {
         }
     }
     None
-}
-
-/// The small Latin letter that a character looks like; itself where there is none.
-fn plain(character: char) -> char {
-    let narrow = match u32::from(character) {
-        wide @ 0xFF01..=0xFF5E => char::from_u32(wide - 0xFEE0).unwrap_or(character),
-        _ => character,
-    };
-    let known = LOOK_ALIKES.iter().find(|(group, _)| !narrow.is_ascii() && group.contains(narrow));
-    known.map_or(narrow.to_ascii_lowercase(), |(_, latin)| *latin)
-}
-
-fn is_invisible(character: char) -> bool {
-    matches!(character,
-        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180e}'
-        | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}'
-        | '\u{feff}' | '\u{e0000}'..='\u{e0fff}')
 }

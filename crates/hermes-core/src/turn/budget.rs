@@ -2,7 +2,7 @@
 
 use hermes_types::{Spent, Usage, Usd};
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// Iterations of a turn where nobody set another number.
@@ -121,6 +121,8 @@ pub struct Purse {
     /// The clock when the turn began.
     began: Duration,
     now: Mutex<Now>,
+    /// Whose money it is, where that is somebody else's.
+    giver: Option<Arc<Purse>>,
 }
 
 /// What this turn has spent so far.
@@ -130,33 +132,57 @@ struct Now {
     usage: Option<Usage>,
 }
 
+impl Now {
+    fn add(&mut self, usage: &Usage) {
+        *self.usage.get_or_insert_default() += *usage;
+        self.spent.tokens = self.spent.tokens.saturating_add(usage.total());
+        self.spent.cost = self.spent.cost + usage.cost.unwrap_or_default();
+    }
+}
+
 impl Purse {
     pub fn new(limits: Limits, session: Spent, day: Spent, began: Duration) -> Self {
-        Self { limits, before: [session, day], began, now: Mutex::default() }
+        Self { limits, before: [session, day], began, ..Self::default() }
+    }
+
+    /// For an agent that is sent out: the same money, and an account of its own.
+    #[must_use]
+    pub fn lend(self: &Arc<Self>) -> Arc<Self> {
+        Arc::new(Self { giver: Some(self.clone()), ..Self::default() })
     }
 
     /// Takes note of a call. False when a limit in dollars cannot be held, because nobody knows what it cost.
     pub fn pay(&self, usage: Option<&Usage>) -> bool {
-        let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(usage) = usage else { return !self.limits.in_dollars() };
-        *now.usage.get_or_insert_default() += *usage;
-        now.spent.tokens = now.spent.tokens.saturating_add(usage.total());
-        match usage.cost {
-            Some(cost) => {
-                now.spent.cost = now.spent.cost + cost;
-                true
-            }
-            None => !self.limits.in_dollars(),
+        if let Some(usage) = usage {
+            self.now.lock().unwrap_or_else(PoisonError::into_inner).add(usage);
+        }
+        match &self.giver {
+            Some(giver) => giver.pay(usage),
+            None => usage.is_some_and(|usage| usage.cost.is_some()) || !self.limits.in_dollars(),
         }
     }
 
-    /// What everybody who pays from this purse used together.
+    /// What everybody who pays from this purse, or from what it lent, used together.
     pub fn usage(&self) -> Option<Usage> {
         self.now.lock().unwrap_or_else(PoisonError::into_inner).usage
     }
 
+    /// When, on the clock, there is no time left, where time is limited.
+    pub fn deadline(&self) -> Option<Duration> {
+        match &self.giver {
+            Some(giver) => giver.deadline(),
+            None => {
+                let most = self.limits.spans().into_iter().filter_map(|(_, caps)| caps.time).min();
+                most.map(|most| self.began.saturating_add(most))
+            }
+        }
+    }
+
     /// The first limit that is reached, if any. Asked before each call of a model.
     pub fn exhausted(&self, clock: Duration) -> Option<Exhausted> {
+        if let Some(giver) = &self.giver {
+            return giver.exhausted(clock);
+        }
         let now = self.now.lock().unwrap_or_else(PoisonError::into_inner).spent;
         let took = clock.saturating_sub(self.began);
         let [session, day] = self.before;

@@ -57,9 +57,14 @@ impl Turn<'_> {
             return end;
         }
         for _ in 0..LAST_QUESTIONS {
-            let reply = match self.ask(ToolChoice::Forbidden, stop).await {
+            let asked = match self.may_go_on(stop) {
+                Ok(()) => self.ask(ToolChoice::Forbidden, stop).await,
+                Err(end) => Err(end),
+            };
+            let reply = match asked {
                 Ok(reply) => reply,
                 Err(interrupted @ End::Interrupted(_)) => return interrupted,
+                // That the iterations are used stays the reason, whatever kept the last word away.
                 Err(_) => break,
             };
             if !reply.text().trim().is_empty() {

@@ -12,6 +12,7 @@ const AFTER_INTERRUPT: Duration = Duration::from_millis(400);
 
 impl Turn<'_> {
     pub(super) async fn finish(mut self, end: End, stop: &Stop) -> Outcome {
+        self.ports.book.turn_is_over();
         let beside_calls = self.beside_calls.take().filter(|_| end.kind() == OutcomeKind::Partial);
         let card = self.card();
         let outcome = Outcome {
@@ -38,7 +39,11 @@ impl Turn<'_> {
         }
         let of_turn = self.talk.history().get(self.begins_at..).unwrap_or_default();
         for hook in self.ports.hooks {
-            hook.ended(of_turn, &outcome).await;
+            tokio::select! {
+                biased;
+                () = hook.ended(of_turn, &outcome) => {}
+                () = self.has_left(stop) => break,
+            }
         }
         self.tell(outcome.event());
         outcome

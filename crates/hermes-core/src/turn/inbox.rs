@@ -34,6 +34,11 @@ impl Inbox {
         })
     }
 
+    /// What was taken out and did not arrive, in front of everything that waits.
+    pub(crate) fn give_back(&self, text: String) {
+        self.steering.lock().unwrap_or_else(PoisonError::into_inner).insert(0, text);
+    }
+
     /// Everything nobody read.
     pub fn take_all(&self) -> Vec<String> {
         let mut all = std::mem::take(&mut *self.steering.lock().unwrap_or_else(PoisonError::into_inner));

@@ -7,6 +7,7 @@
 pub mod budget;
 mod close;
 mod finish;
+mod fit;
 mod inbox;
 mod names;
 mod open;
@@ -21,8 +22,9 @@ mod words;
 pub use inbox::Inbox;
 pub use open::{Asked, Question};
 pub use outcome::{End, Interrupted, Outcome};
-pub use ports::{Hands, Ports, Ran, TurnHook};
+pub use ports::{Economy, Hands, Ports, Ran, TurnHook};
 pub use words::is_synthetic;
+pub(crate) use words::synthetic;
 
 use crate::conversation::Conversation;
 use crate::stop::Stop;
@@ -46,6 +48,7 @@ async fn drive(turn: &mut Turn<'_>, asked: Asked, stop: &Stop) -> Result<Infalli
             return Err(turn.last_word(stop).await);
         }
         turn.steer().await?;
+        turn.fit(stop).await?;
         let reply = turn.ask(ToolChoice::Auto, stop).await?;
         match turn.read(&reply) {
             Reading::Act => turn.act(reply, stop).await?,

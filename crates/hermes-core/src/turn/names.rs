@@ -1,9 +1,11 @@
-//! Which tool a model meant by a name that no tool has.
+//! Which tool a model meant by a name that no tool has, and what such a name is called where no tool was meant.
 
 use std::collections::BTreeSet;
 
 /// Names this alike are taken for the same.
 const ALIKE: f64 = 0.7;
+/// Providers take no longer name back, and no other letters than those of [`is_plain`].
+pub(super) const LONGEST: usize = 64;
 const SUFFIXES: [&str; 2] = ["_tool", "tool"];
 
 /// The offered tool that was meant, when there is no doubt: the name itself, the name as models misspell it, or the one
@@ -24,13 +26,29 @@ pub(crate) fn meant<'a>(name: &str, offered: &BTreeSet<&'a str>) -> Option<&'a s
         let shorter = SUFFIXES.iter().find_map(|suffix| bare.strip_suffix(suffix));
         bare = shorter.map_or(bare, |shorter| shorter.trim_end_matches('_'));
     }
-    let mut alike: Vec<(f64, &str)> = offered.iter().map(|known| (likeness(bare, known), *known)).collect();
+    let bare: Vec<char> = bare.chars().collect();
+    let mut alike: Vec<(f64, &str)> = offered.iter().map(|known| (likeness(&bare, known), *known)).collect();
     alike.retain(|(likeness, _)| *likeness >= ALIKE);
     alike.sort_by(|a, b| b.0.total_cmp(&a.0));
     match alike.as_slice() {
         [(first, found), rest @ ..] if rest.first().is_none_or(|(second, _)| second < first) => Some(found),
         _ => None,
     }
+}
+
+/// The name under which a call that means no offered tool goes back to the model: every provider takes it, and no tool
+/// answers to it. A blank one stays blank.
+pub(crate) fn nobodys(name: &str, offered: &BTreeSet<&str>) -> String {
+    let mut plain: String = name.trim().chars().take(LONGEST).map(|c| if is_plain(c) { c } else { '_' }).collect();
+    if offered.contains(plain.as_str()) {
+        plain.truncate(LONGEST - 1);
+        plain.push('_');
+    }
+    plain
+}
+
+fn is_plain(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-')
 }
 
 /// `ReadFile`, `read-file` and `Read File` are `read_file`.
@@ -53,14 +71,16 @@ fn snake_case(name: &str) -> String {
     snake
 }
 
-/// Twice the letters two names have in common, in order, over the letters of both.
-fn likeness(a: &str, b: &str) -> f64 {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    if a.is_empty() || b.is_empty() {
+/// Twice the letters two names have in common, in order, over the letters of both; nothing where their lengths alone
+/// rule out that they are alike, so that a name without end costs no time.
+fn likeness(a: &[char], b: &str) -> f64 {
+    let b: Vec<char> = b.chars().collect();
+    let share = |common: usize| (2 * common) as f64 / (a.len() + b.len()) as f64;
+    if a.is_empty() || b.is_empty() || share(a.len().min(b.len())) < ALIKE {
         return 0.0;
     }
     let mut row = vec![0usize; b.len() + 1];
-    for x in &a {
+    for x in a {
         let mut diagonal = 0;
         for (at, y) in b.iter().enumerate() {
             let above = row.get(at + 1).copied().unwrap_or_default();
@@ -72,8 +92,7 @@ fn likeness(a: &str, b: &str) -> f64 {
             }
         }
     }
-    let common = row.last().copied().unwrap_or_default();
-    (2 * common) as f64 / (a.len() + b.len()) as f64
+    share(row.last().copied().unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -102,5 +121,32 @@ mod tests {
         for (name, expected) in table {
             assert_eq!(meant(name, &offered), expected, "{name}");
         }
+    }
+
+    #[test]
+    fn a_name_nobody_has_can_be_sent_back_and_calls_nobody() {
+        let offered: BTreeSet<&str> = ["read_file"].into();
+        let table = [
+            ("launch_rocket", "launch_rocket"),
+            (" launch rocket! ", "launch_rocket_"),
+            ("a\u{0}\u{1b}[31m", "a___31m"),
+            ("räketé", "r_ket_"),
+            ("read+file", "read_file_"),
+            ("", ""),
+        ];
+        for (name, expected) in table {
+            assert_eq!(nobodys(name, &offered), expected, "{name:?}");
+        }
+        assert_eq!(nobodys(&"x".repeat(1_000_000), &offered).len(), LONGEST);
+    }
+
+    #[test]
+    fn a_name_without_end_is_nobodys_at_once() {
+        let names: Vec<String> = (0..200).map(|n| format!("{}{n}", "a_tool_".repeat(8))).collect();
+        let offered: BTreeSet<&str> = names.iter().map(String::as_str).collect();
+        let endless = "a_tool_".repeat(1_000_000);
+        let began = std::time::Instant::now();
+        assert_eq!(meant(&endless, &offered), None);
+        assert!(began.elapsed() < std::time::Duration::from_secs(10), "{:?}", began.elapsed());
     }
 }

@@ -61,39 +61,59 @@ impl Turn<'_> {
         self.talk.offer(self.ports.hands.offered());
         self.ports.hands.begin_turn();
         self.talk.line.begin_turn(self.clock());
+        self.talk.line.can_shorten(self.ports.economy.policy.enabled);
+        self.talk.line.try_until(self.ports.purse.deadline());
         self.enter().await?;
-        self.ports.book.turn_begins(self.scene(&asked));
-        let left = open_calls(self.talk.history());
+        let start = match asked {
+            Asked::Question(_) => TurnStart::Question,
+            Asked::GoOn => TurnStart::GoOn,
+        };
+        self.ports.book.turn_begins(self.scene(start));
         match asked {
             Asked::GoOn => {
                 if !self.talk.is_unfinished() {
                     return Err(End::NothingOpen);
                 }
                 self.begins_at = question_at(self.talk.history()).unwrap_or(self.begins_at);
-                self.settle(left, Fate::Run, stop).await
+                self.take_up(parts_so_far(self.talk.history()));
+                self.settle(Fate::Run, stop).await
             }
             Asked::Question(question) => {
-                self.settle(left, Fate::Dropped, stop).await?;
-                if matches!(self.talk.last(), Some(Message::Tool(_) | Message::User(_))) {
-                    self.say(Message::assistant(words::UNFINISHED)).await?;
+                if let Err(End::NotKept(reason)) = self.leave_behind(stop).await {
+                    self.do_without_record(reason).await;
+                    self.leave_behind(stop).await?;
                 }
                 self.begins_at = self.talk.history().len();
-                self.put(*question).await
+                self.put(*question, stop).await;
+                Ok(())
             }
         }
     }
 
+    /// An earlier turn that was cut off gets its end.
+    async fn leave_behind(&mut self, stop: &Stop) -> Result<(), End> {
+        self.settle(Fate::Dropped, stop).await?;
+        match self.talk.last() {
+            Some(Message::Tool(_) | Message::User(_)) => self.say(Message::assistant(words::UNFINISHED)).await,
+            _ => Ok(()),
+        }
+    }
+
+    /// Nothing was acted on yet, so a store that does not take what is said costs the record and not the answer. The
+    /// person hears of it before anything begins.
+    async fn do_without_record(&mut self, reason: String) {
+        self.notice(Notice::Warning { text: format!("this conversation is not kept: {reason}") });
+        self.ports.book.do_without(reason).await;
+    }
+
     /// What the turn begins with, as far as the conversation on disk does not tell it.
-    fn scene(&self, asked: &Asked) -> TurnScene {
+    pub(super) fn scene(&self, asked: TurnStart) -> TurnScene {
         TurnScene {
             run: Run::default(),
             nth: 0,
             began: self.began,
             after: None,
-            asked: match asked {
-                Asked::Question(_) => TurnStart::Question,
-                Asked::GoOn => TurnStart::GoOn,
-            },
+            asked,
             iterations: self.ports.iterations,
             retries: self.ports.manner.retries,
             live: self.ports.manner.live,
@@ -116,13 +136,18 @@ impl Turn<'_> {
     }
 
     /// The question, cleaned, with what hooks have to add, on disk and then in the history.
-    async fn put(&mut self, question: Question) -> Result<(), End> {
+    async fn put(&mut self, question: Question, stop: &Stop) {
         let Question { content, keep } = question;
         let content = sanitise::content(content);
         let mut sent = content.clone();
         if let (Content::Text(asked), Content::Text(text)) = (&content, &mut sent) {
             for hook in self.ports.hooks {
-                if let Some(context) = hook.begins(asked).await {
+                let context = tokio::select! {
+                    biased;
+                    () = stop.wait() => break,
+                    context = hook.begins(asked) => context,
+                };
+                if let Some(context) = context {
                     text.push_str(&sanitise::fenced(&context));
                 }
             }
@@ -131,21 +156,18 @@ impl Turn<'_> {
         let differs = sent != kept;
         let said = Message::User(Plain::new(kept));
         let new = NewMessage { sent: differs.then(|| sent.clone()), ..said.into() };
-        let was_usable = self.ports.book.unusable().is_none();
-        self.ports.book.asked(new).await;
-        if let (true, Some(reason)) = (was_usable, self.ports.book.unusable()) {
-            // Before anything begins, because nothing of it will be on record.
-            self.notice(Notice::Warning { text: format!("this conversation is not kept: {reason}") });
+        if let Err(error) = self.ports.book.said(new).await {
+            self.do_without_record(error.to_string()).await;
         }
         self.talk.push(Message::User(Plain::new(sent)));
-        Ok(())
     }
 
     /// Gives every call that was left open its result.
-    async fn settle(&mut self, left: Vec<ToolCall>, otherwise: Fate, stop: &Stop) -> Result<(), End> {
+    async fn settle(&mut self, otherwise: Fate, stop: &Stop) -> Result<(), End> {
         if self.talk.history().is_empty() {
             return Ok(());
         }
+        let left = open_calls(self.talk.history());
         let begun = self.ports.book.left_begun(&left).await.map_err(lost)?;
         let repeated = repeated_calls(self.talk.history());
         let fate = |call: &ToolCall| match () {
@@ -190,8 +212,24 @@ fn repeated_calls(history: &[Arc<Message>]) -> Vec<CallId> {
     told_apart(calls).1.into_iter().map(|call| call.id.clone()).collect()
 }
 
+/// The parts of an answer whose rest the model was asked for last.
+fn parts_so_far(history: &[Arc<Message>]) -> Vec<String> {
+    let mut parts = Vec::new();
+    let mut backwards = history.iter().rev();
+    while backwards.next().is_some_and(|message| words::is_go_on(message)) {
+        match backwards.next().map(|message| &**message) {
+            Some(Message::Assistant(said)) if said.tool_calls.is_empty() => {
+                parts.push(said.content.as_ref().map(Content::text).unwrap_or_default());
+            }
+            _ => break,
+        }
+    }
+    parts.reverse();
+    parts
+}
+
 /// Where the question of the last turn stands.
-fn question_at(history: &[Arc<Message>]) -> Option<usize> {
+pub(super) fn question_at(history: &[Arc<Message>]) -> Option<usize> {
     let is_question = |message: &Message| matches!(message, Message::User(_)) && !words::is_synthetic(message);
     history.iter().rposition(|message| is_question(message))
 }

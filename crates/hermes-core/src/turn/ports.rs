@@ -6,10 +6,11 @@ use super::outcome::Outcome;
 use crate::ask::{self, Manner};
 use crate::book::Book;
 use crate::clock::Clock;
+use crate::context::{Engine, Policy, Scribe};
 use crate::ports::{Listener, Switchboard};
 use crate::stop::Stop;
 use futures_util::future::BoxFuture;
-use hermes_types::{Finished, Message, ToolCall, ToolDefinition};
+use hermes_types::{Finished, Message, SessionId, ToolCall, ToolDefinition};
 use std::sync::Arc;
 
 pub struct Ports<'a> {
@@ -24,6 +25,18 @@ pub struct Ports<'a> {
     pub manner: Manner,
     /// How often the model may be asked.
     pub iterations: u32,
+    pub economy: Economy<'a>,
+}
+
+/// How a conversation is kept within the window of its model.
+#[derive(Clone, Copy)]
+pub struct Economy<'a> {
+    pub policy: &'a Policy,
+    pub engine: &'a dyn Engine,
+    /// Who writes summaries, where that is not the model of the conversation.
+    pub scribe: Option<&'a dyn Scribe>,
+    /// The name of the session in which a shorter conversation goes on.
+    pub next_session: &'a (dyn Fn() -> SessionId + Send + Sync),
 }
 
 impl Ports<'_> {
@@ -59,6 +72,11 @@ pub trait TurnHook: Send + Sync {
     /// Words for the model beside the question of the person. They are sent, never kept as said.
     fn begins<'a>(&'a self, _question: &'a str) -> BoxFuture<'a, Option<String>> {
         Box::pin(std::future::ready(None))
+    }
+
+    /// The conversation is about to be made shorter: what is to be remembered of it is remembered now.
+    fn shortens<'a>(&'a self, _history: &'a [Arc<Message>]) -> BoxFuture<'a, ()> {
+        Box::pin(std::future::ready(()))
     }
 
     /// The turn is over, on whatever way; `history` begins with its question.

@@ -94,10 +94,6 @@ impl Strikes {
     pub(crate) fn doublings(&self) -> u32 {
         self.continued + self.cut_calls
     }
-
-    pub(crate) fn has_continued(&self) -> bool {
-        self.continued > 0
-    }
 }
 
 /// What the turn knows besides the reply.
@@ -108,6 +104,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) after_tools: bool,
     /// Text that stood beside the calls of the reply before, when those only kept house.
     pub(crate) said_before: bool,
+    /// Parts of the answer are there already.
+    pub(crate) answer_begun: bool,
 }
 
 impl Facts<'_> {
@@ -150,7 +148,7 @@ pub(crate) fn read(reply: &Reply, strikes: &Strikes, facts: &Facts<'_>) -> Readi
 
 /// Nothing to show to anybody.
 fn read_nothing(reply: &Reply, strikes: &Strikes, facts: &Facts<'_>) -> Reading {
-    if strikes.has_continued() {
+    if facts.answer_begun {
         // The rest of an answer that was cut: there was none, and what is there is whole.
         return Reading::Answer;
     }
@@ -213,10 +211,16 @@ mod tests {
     /// What becomes of one reply after another, until the turn ends; in a word each.
     fn course(replies: impl IntoIterator<Item = Reply>, facts: &Facts<'_>) -> Vec<String> {
         let mut strikes = Strikes::default();
+        let mut facts = facts.clone();
         let mut words = Vec::new();
         for reply in replies {
-            let reading = read(&reply, &strikes, facts);
+            let reading = read(&reply, &strikes, &facts);
             strikes.took(&reading, facts.knows_none_of(&reply));
+            match reading {
+                Reading::GoOn => facts.answer_begun = true,
+                Reading::Act => facts.answer_begun = false,
+                _ => {}
+            }
             words.push(match &reading {
                 Reading::Act => "act".to_owned(),
                 Reading::Answer => "answer".to_owned(),
@@ -322,6 +326,8 @@ mod tests {
             ["go on", "act", "again Empty Same"],
             "work lies between: nothing to go on with"
         );
+        let in_vain = [said("a", StopReason::Length), calling(&["rocket"]), said("", StopReason::Stop)];
+        assert_eq!(course(in_vain, &facts()), ["go on", "act", "again Empty Same"], "also work that came to nothing");
     }
 
     #[test]

@@ -41,6 +41,10 @@ pub(super) struct Turn<'a> {
     /// Where in the history the turn begins.
     pub(super) begins_at: usize,
     pub(super) price_told: bool,
+    /// How often the provider found the conversation too long, and it was made shorter.
+    pub(super) overflows: u32,
+    /// What the conversation took up when it could not be made shorter.
+    pub(super) declined_at: Option<u64>,
     /// Why an answer that is there could not be written down.
     pub(super) not_kept: Option<String>,
 }
@@ -67,6 +71,8 @@ impl<'a> Turn<'a> {
             calls_before,
             begins_at,
             price_told: false,
+            overflows: 0,
+            declined_at: None,
             not_kept: None,
         }
     }
@@ -90,6 +96,7 @@ impl<'a> Turn<'a> {
             offered: tools.iter().map(|tool| tool.name.as_str()).collect(),
             after_tools: since_question.into_iter().any(|message| matches!(**message, Message::Tool(_))),
             said_before: self.said_before.is_some(),
+            answer_begun: !self.parts.is_empty(),
         };
         let reading = read(reply, &self.strikes, &facts);
         self.strikes.took(&reading, facts.knows_none_of(reply));
@@ -101,6 +108,7 @@ impl<'a> Turn<'a> {
         if let Some(usage) = reply.usage {
             *self.usage.get_or_insert_default() += usage;
             self.last_prompt = Some(usage.prompt());
+            self.talk.counted(usage.prompt());
         }
         self.answered_by.clone_from(&reply.model);
         if let Some(thoughts) = reply.message.reasoning.as_ref().filter(|text| !text.trim().is_empty()) {

@@ -1,6 +1,6 @@
 //! The steps of a turn, in the order in which the driver takes them.
 
-use super::names::meant;
+use super::names::{meant, nobodys};
 use super::outcome::{End, Interrupted};
 use super::reading::{Nudge, Strikes};
 use super::state::{Turn, lost};
@@ -49,8 +49,12 @@ impl Turn<'_> {
             return Ok(());
         }
         let Some(words) = self.ports.inbox.steering() else { return Ok(()) };
-        self.tell(Event::Delivered { text: words.clone() });
-        self.amend_result(&steer::wrapped(&words)).await
+        if let Err(end) = self.amend_result(&steer::wrapped(&words)).await {
+            self.ports.inbox.give_back(words);
+            return Err(end);
+        }
+        self.tell(Event::Delivered { text: words });
+        Ok(())
     }
 
     /// Adds to what the model reads of the newest result; the result itself stays as it was.
@@ -63,19 +67,37 @@ impl Turn<'_> {
 
     /// Asks the model: retry, refresh, rotate, fall back are all inside, all by the plan.
     pub(super) async fn ask(&mut self, choice: ToolChoice, stop: &Stop) -> Result<Reply, End> {
-        let request = self.talk.request(choice, self.output_room());
-        let began = self.clock();
-        let ports = self.ports.asking();
-        let mut manner = self.ports.manner;
-        manner.seed = manner.seed.wrapping_add(self.talk.line.calls());
-        let asked = ask(request, &mut self.talk.line, manner, &ports, stop).await;
-        self.took = self.clock().saturating_sub(began);
-        let reply = asked.map_err(|fault| match fault.kind {
-            FaultKind::Interrupted => End::Interrupted(Interrupted::WhileAsking),
-            _ => End::Unanswered(fault),
-        })?;
-        self.count(&reply);
-        Ok(reply)
+        loop {
+            let request = self.talk.request(choice.clone(), self.output_room());
+            let began = self.clock();
+            let ports = self.ports.asking();
+            let mut manner = self.ports.manner;
+            manner.seed = manner.seed.wrapping_add(self.talk.line.calls());
+            let asked = ask(request, &mut self.talk.line, manner, &ports, stop).await;
+            self.took = self.clock().saturating_sub(began);
+            self.pay_in_vain().await?;
+            match asked {
+                Ok(reply) => {
+                    self.count(&reply);
+                    return Ok(reply);
+                }
+                Err(fault) if fault.kind == FaultKind::Interrupted => {
+                    return Err(End::Interrupted(Interrupted::WhileAsking));
+                }
+                Err(fault) if self.shorten_after(&fault, stop).await? => {}
+                Err(fault) => return Err(End::Unanswered(fault)),
+            }
+        }
+    }
+
+    /// Answers that broke off were counted by the provider, so they are counted here.
+    async fn pay_in_vain(&mut self) -> Result<(), End> {
+        for (card, usage) in self.talk.line.take_in_vain() {
+            let reply = Reply { usage: Some(usage), ..Reply::default() };
+            self.count(&reply);
+            self.ports.book.paid(&reply, Some(&card), self.took).await.map_err(lost)?;
+        }
+        Ok(())
     }
 
     /// More room for the output after it was too small.
@@ -91,9 +113,18 @@ impl Turn<'_> {
 
     /// A reply, on disk and then in the history.
     pub(super) async fn keep(&mut self, reply: &Reply) -> Result<(), End> {
-        let Replied { message, cost } = self.ports.book.replied(reply, self.card().as_ref(), self.took).await;
+        self.keep_with(reply, None).await
+    }
+
+    /// A reply and what the loop says to it, in one write: half of it would look like the end of a turn.
+    async fn keep_with(&mut self, reply: &Reply, answer: Option<Message>) -> Result<(), End> {
+        let (book, card) = (self.ports.book, self.card());
+        let Replied { message, cost } = book.replied(reply, answer.as_ref(), card.as_ref(), self.took).await;
         message.map_err(lost)?;
         self.talk.push(Message::Assistant(reply.message.clone()));
+        if let Some(answer) = answer {
+            self.talk.push(answer);
+        }
         cost.map_err(lost)
     }
 
@@ -146,9 +177,8 @@ impl Turn<'_> {
         let offered: BTreeSet<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
         for call in &mut reply.message.tool_calls {
             call.id = call.pairing_id().clone();
-            if let Some(name) = meant(&call.function.name, &offered) {
-                name.clone_into(&mut call.function.name);
-            }
+            let name = &mut call.function.name;
+            *name = meant(name, &offered).map_or_else(|| nobodys(name, &offered), str::to_owned);
         }
     }
 
@@ -170,7 +200,7 @@ impl Turn<'_> {
         results.extend(ran.results.into_iter().map(Finished::into_message));
         self.talk.settle(results);
         match ran.abort {
-            Some(reason) => Err(End::Aborted(reason)),
+            Some(reason) => Err(self.ports.book.lost().map_or(End::Aborted(reason), End::NotKept)),
             None if stop.stopped() => Err(End::Interrupted(Interrupted::WhileWorking)),
             None => Ok(()),
         }
@@ -186,12 +216,17 @@ impl Turn<'_> {
             return Err(answered);
         }
         let Some(next) = self.next_question(stop) else { return Err(answered) };
+        if let Err(End::NotKept(reason)) = self.say(Message::user(next.as_str())).await {
+            self.ports.inbox.give_back(next);
+            self.not_kept = Some(reason);
+            return Err(answered);
+        }
         self.tell_reply(&reply);
-        self.tell(Event::Delivered { text: next.clone() });
+        self.tell(Event::Delivered { text: next });
         self.forget_parts();
         self.said_before = None;
         self.strikes = Strikes::default();
-        self.say(Message::user(next)).await
+        Ok(())
     }
 
     /// What the person said meanwhile, as long as this turn can still answer it.
@@ -208,6 +243,12 @@ impl Turn<'_> {
         }
     }
 
+    /// Parts that an earlier turn got to.
+    pub(super) fn take_up(&mut self, parts: Vec<String>) {
+        self.text = (!parts.is_empty()).then(|| parts.concat());
+        self.parts = parts;
+    }
+
     /// What comes next is another answer.
     pub(super) fn forget_parts(&mut self) {
         self.parts.clear();
@@ -217,10 +258,10 @@ impl Turn<'_> {
     /// Part of an answer: kept, and the model goes on.
     pub(super) async fn go_on(&mut self, reply: Reply) -> Result<(), End> {
         self.put_together(&reply);
-        self.keep(&reply).await?;
+        self.keep_with(&reply, Some(words::go_on())).await?;
         self.tell_reply(&reply);
         self.notice(Notice::Again { reason: AgainReason::CutAnswer });
-        self.say(words::go_on()).await
+        Ok(())
     }
 
     /// The same question once more.
@@ -232,8 +273,7 @@ impl Turn<'_> {
     /// What the model said, and what was wrong with it.
     pub(super) async fn nudge(&mut self, reply: Reply, nudge: &Nudge) -> Result<(), End> {
         self.notice(Notice::Again { reason: nudge.reason() });
-        self.keep(&worded(reply)).await?;
-        self.say(words::nudge(nudge)).await
+        self.keep_with(&worded(reply), Some(words::nudge(nudge))).await
     }
 }
 

@@ -1,13 +1,16 @@
 //! What the loop itself says to the model. Everything here is kept in the history like any other message, so that each
 //! request starts with the bytes of the one before.
 
+use super::names::LONGEST;
 use super::reading::Nudge;
+use crate::prompt::steer;
 pub(super) use crate::repair::EMPTY;
-use hermes_types::{Message, Object, Plain, ToolCall};
+use hermes_types::{Message, Object, Plain, ToolCall, clip};
 use serde_json::{Value, json};
 
 /// Marks a message that no person said. Kept in the store, never sent.
 const SYNTHETIC: &str = "_synthetic";
+const GO_ON: &str = "continue";
 
 /// What stands for the answer that a turn did not get to, when the next question comes.
 pub(super) const UNFINISHED: &str = "(no answer: the turn ended before it)";
@@ -23,7 +26,12 @@ pub(super) const NO_LAST_WORD: &str = "The limit of steps was reached before the
 const CALL_NAMES: usize = 3;
 
 pub(super) fn go_on() -> Message {
-    synthetic("continue", CONTINUE)
+    synthetic(GO_ON, CONTINUE)
+}
+
+/// Whether this asks for the rest of an answer.
+pub(super) fn is_go_on(message: &Message) -> bool {
+    matches!(message, Message::User(said) if said.extra.get(SYNTHETIC).is_some_and(|kind| kind == GO_ON))
 }
 
 pub(super) fn last_word() -> Message {
@@ -35,11 +43,10 @@ pub(super) fn nudge(nudge: &Nudge) -> Message {
         Nudge::AfterTools => synthetic("nudge", AFTER_TOOLS),
         Nudge::OnlyThoughts => synthetic("nudge", ONLY_THOUGHTS),
         Nudge::SmallerCalls(names) => {
-            let names: Vec<&str> = names.iter().take(CALL_NAMES).map(String::as_str).collect();
             let text = format!(
                 "Your call of {} did not arrive whole and was not run. Make smaller calls, below 8,000 tokens each; \
                  write a long text in several parts.",
-                names.join(", ")
+                listed(names)
             );
             synthetic("nudge", &text)
         }
@@ -48,8 +55,14 @@ pub(super) fn nudge(nudge: &Nudge) -> Message {
 
 /// Behind the last result of a reply some of whose calls could not be read.
 pub(super) fn dropped(names: &[String]) -> String {
-    let names: Vec<&str> = names.iter().take(CALL_NAMES).map(String::as_str).collect();
-    format!("\n\n[Not run, because it did not arrive whole: {}. Make that call again.]", names.join(", "))
+    format!("\n\n[Not run, because it did not arrive whole: {}. Make that call again.]", listed(names))
+}
+
+/// A few names that the model gave, as one short line that speaks for nobody else.
+fn listed(names: &[String]) -> String {
+    let short = |name: &String| clip(&name.replace(char::is_control, " "), LONGEST);
+    let names: Vec<String> = names.iter().take(CALL_NAMES).map(short).collect();
+    steer::defang(&names.join(", ")).into_owned()
 }
 
 /// The result of a call that began to change something before the program ended.
@@ -78,7 +91,7 @@ pub fn is_synthetic(message: &Message) -> bool {
     matches!(message, Message::User(said) if said.extra.contains_key(SYNTHETIC))
 }
 
-fn synthetic(kind: &str, text: &str) -> Message {
+pub(crate) fn synthetic(kind: &str, text: &str) -> Message {
     let mut extra = Object::new();
     extra.insert(SYNTHETIC.into(), Value::String(kind.into()));
     Message::User(Plain { content: text.into(), extra })

@@ -76,7 +76,7 @@ fn valid_json_is_read_as_everybody_reads_it() {
             Ok(Value::String(_)) | Err(_) => {}
             Ok(_) => prop_assert!(matches!(arguments.parse(), Err(ArgumentFault::NotAnObject(_))), "{text}"),
         }
-        let canonical = Arguments::from(arguments.canonical().into_owned());
+        let canonical = Arguments::from(arguments.canonical().to_owned());
         prop_assert_eq!(canonical.canonical(), canonical.as_str());
         prop_assert_eq!(canonical.parse(), arguments.parse(), "{}", text);
         Ok(())

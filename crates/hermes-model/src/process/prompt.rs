@@ -114,7 +114,7 @@ fn said_and_called(assistant: &Assistant) -> String {
 /// A call as the model is asked to write it. `</` is escaped, so that no argument can end the block.
 fn written_call(call: &ToolCall) -> String {
     let arguments = call.function.arguments.canonical();
-    let arguments = serde_json::from_str(&arguments).unwrap_or_else(|_| Value::String(arguments.into_owned()));
+    let arguments = serde_json::from_str(arguments).unwrap_or_else(|_| Value::from(arguments));
     let call = json!({"name": call.function.name, "arguments": arguments}).to_string();
     format!("<tool_call>{}</tool_call>", call.replace("</", "<\\/"))
 }

@@ -55,6 +55,14 @@ pub(super) fn open(db: &Db, session: &SessionId) -> DbResult<Vec<EffectRecord>> 
     Ok(effects)
 }
 
+/// What one session has begun is another's to end.
+pub(crate) fn hand_over(db: &Db, from: &SessionId, to: &SessionId) -> DbResult<()> {
+    db.connection
+        .prepare_cached("UPDATE hermes_effects SET session_id = ?2 WHERE session_id = ?1 AND state = ?3")?
+        .execute((from.as_str(), to.as_str(), EffectState::Begun.as_str()))?;
+    Ok(())
+}
+
 fn read(row: &Row<'_>, session: &SessionId) -> DbResult<EffectRecord> {
     Ok(EffectRecord {
         session: session.clone(),

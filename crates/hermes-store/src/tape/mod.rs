@@ -18,6 +18,7 @@ use hermes_core::prefix;
 use hermes_core::store::{Kept, StoreError, Tape};
 use hermes_types::{Break, BreakCause, Exchange, Moment, Sent, SessionId};
 use rusqlite::{Connection, Row};
+pub(crate) use splice::Newest;
 use splice::Splice;
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -41,8 +42,8 @@ impl Tape for SqliteStore {
 fn record(db: &Db, exchange: &Exchange) -> DbResult<()> {
     session::exists(db, &exchange.session)?;
     let Exchange { session, at, task, provider, model, sent, answer, why, scene } = exchange;
-    let Splice { base, shared, digest } = Splice::of(db, exchange)?;
-    let tail = sent.body.get(shared..).unwrap_or_default();
+    let splice = Splice::of(db, exchange)?;
+    let tail = sent.body.get(splice.shared..).unwrap_or_default();
     db.connection
         .prepare_cached(
             "INSERT INTO hermes_exchanges(session_id, at, task, provider, model, mode, url, cause, base, shared, digest,
@@ -58,14 +59,16 @@ fn record(db: &Db, exchange: &Exchange) -> DbResult<()> {
             sent.mode,
             sent.url,
             why.map(BreakCause::as_str),
-            base,
-            i64::try_from(shared).unwrap_or(i64::MAX),
-            digest.as_slice(),
+            splice.base,
+            i64::try_from(splice.shared).unwrap_or(i64::MAX),
+            splice.digest().as_slice(),
             to_json(&sent.target)?,
             to_json(answer)?,
             tail,
             to_json(scene)?,
         ])?;
+    let newest = Newest::joined(db.connection.last_insert_rowid(), *at, sent.body.clone(), splice);
+    db.newest_body.replace(Some(newest));
     Ok(())
 }
 

@@ -1,7 +1,7 @@
 //! A foreign program holds the write lock. Within reason it is waited for; whoever waits does not hold up anybody else.
 //! What happens when patience ends is told beside the writer itself, with less of it.
 
-use crate::stage::{Kind, Stage};
+use crate::stage::{Kind, Stage, said};
 use crate::worker::Job;
 use hermes_core::store::{StoreError, Transcript};
 use hermes_types::{Message, Span};
@@ -39,7 +39,7 @@ async fn a_write_waits_for_a_foreign_lock_and_nobody_waits_for_the_write() {
         }
         // Readers are not held up either.
         if gaps.len() == 20 {
-            let read = stage.store.conversation(&id, Span::Own).await;
+            let read = said(&stage.store, &id, Span::Own).await;
             assert_eq!(read, Ok(vec![Message::user("before")]));
             last = Instant::now();
         }
@@ -53,5 +53,5 @@ async fn a_write_waits_for_a_foreign_lock_and_nobody_waits_for_the_write() {
     // A runtime that is blocked stands still for a second; a busy machine may delay a few ticks.
     assert!(usual < Duration::from_millis(100) && longest < Duration::from_millis(700), "{usual:?}, {longest:?}");
     let both = [Message::user("before"), Message::user("after")];
-    assert_eq!(stage.store.conversation(&id, Span::Own).await, Ok(both.into()));
+    assert_eq!(said(&stage.store, &id, Span::Own).await, Ok(both.into()));
 }

@@ -1,6 +1,6 @@
 //! Eight processes write to one file, two read it, and any of them may be killed at any time.
 
-use crate::stage::open;
+use crate::stage::{open, said};
 use crate::worker::Job;
 use futures_util::future::join_all;
 use hermes_core::store::{Search, Sessions, Transcript};
@@ -85,7 +85,7 @@ pub(crate) async fn read(path: &Path, session: &str, stop: &Path) {
             assert!(export.messages.is_sorted_by_key(|stored| stored.id));
             assert_eq!(export.session.message_count, export.messages.len() as u64, "a snapshot in pieces");
         }
-        let now = store.conversation(&id, Span::Own).await.expect("read").len();
+        let now = said(&store, &id, Span::Own).await.expect("read").len();
         assert!(now >= before, "{before} messages became {now}");
         before = now;
         let query = SearchQuery { session: Some(id.clone()), ..SearchQuery::new("quokka") };

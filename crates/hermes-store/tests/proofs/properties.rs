@@ -1,7 +1,7 @@
 //! What must hold for all messages, all files and all orders of operations.
 
 use crate::model::{Model, Op, SESSIONS, message};
-use crate::stage::{Kind, Stage};
+use crate::stage::{Kind, Stage, said};
 use hermes_core::clock::RealClock;
 use hermes_core::store::{StoreError, Transcript};
 use hermes_store::SqliteStore;
@@ -141,7 +141,7 @@ fn comes_back(kind: Kind, batches: Vec<Vec<NewMessage>>) {
         let read: Vec<NewMessage> = stored.iter().zip(&all).map(|(stored, new)| back(stored, new)).collect();
         assert_eq!((stored.len(), read), (all.len(), all.clone()));
         let bytes = |messages: &[Message]| serde_json::to_string(messages).expect("json");
-        let replayed = stage.store.conversation(&id, Span::Own).await.expect("read");
+        let replayed = said(&stage.store, &id, Span::Own).await.expect("read");
         let expected: Vec<Message> = stored.into_iter().map(StoredMessage::into_replay).collect();
         assert_eq!(bytes(&replayed), bytes(&expected));
     });
@@ -280,7 +280,7 @@ proptest! {
             let stored = stage.store.messages(&id).await.expect("read");
             assert_eq!(stored.len(), rows.len());
             serde_json::to_string(&stored).expect("json");
-            stage.store.conversation(&id, Span::Own).await.expect("read");
+            said(&stage.store, &id, Span::Own).await.expect("read");
             stage.store.compact(&id, stored[stored.len() - 1].id, vec![Message::user("summary").into()]).await.expect("compacted");
             assert_eq!(stage.store.clear(&id).await, Ok(rows.len() as u64 + 1));
         });

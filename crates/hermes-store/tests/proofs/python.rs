@@ -2,7 +2,7 @@
 //! stories pass themselves over.
 
 use crate::model::{Model, Op};
-use crate::stage::{Kind, Stage, open};
+use crate::stage::{Kind, Stage, open, said};
 use hermes_core::store::{Sessions, Transcript};
 use hermes_store::SqliteStore;
 use hermes_types::{Content, EndReason, Message, NewMessage, NewSession, RowState, SessionId, Span, StoredMessage};
@@ -95,7 +95,7 @@ async fn ours(store: &SqliteStore) -> BTreeMap<String, (Vec<StoredMessage>, Vec<
         let id = SessionId::new(name);
         let Some(session) = store.session(&id).await.expect("read") else { continue };
         let messages = store.messages(&id).await.expect("read");
-        let conversation = store.conversation(&id, Span::WithAncestors).await.expect("read");
+        let conversation = said(&store, &id, Span::WithAncestors).await.expect("read");
         seen.insert(name.to_owned(), (messages, conversation, session.title));
     }
     seen
@@ -296,7 +296,7 @@ async fn both_programs_write_at_once_and_nothing_is_lost() {
     }
     assert!(process.wait().expect("Python").success());
     for (name, voice) in [("ours", "rust"), ("theirs", "python")] {
-        let said = store.conversation(&SessionId::new(name), Span::Own).await.expect("read");
+        let said = said(&store, &SessionId::new(name), Span::Own).await.expect("read");
         let expected: Vec<Message> = (0..500).map(|n| Message::user(format!("{voice} {n} 并发"))).collect();
         assert_eq!(said, expected);
         let session = store.session(&SessionId::new(name)).await.expect("read").expect("there");

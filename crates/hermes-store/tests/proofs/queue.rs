@@ -1,6 +1,6 @@
 //! Many tasks of one process at once.
 
-use crate::stage::{Kind, Stage, open};
+use crate::stage::{Kind, Stage, open, said};
 use hermes_core::store::{Sessions, StoreError, Transcript};
 use hermes_types::{Message, MessageId, NewMessage, SessionId, Span};
 use std::collections::BTreeMap;
@@ -62,7 +62,7 @@ async fn a_store_that_is_dropped_has_written_what_it_was_given() {
     });
     assert_eq!(begun.1.await, Ok(true), "it was written before it could be dropped");
     task.await.expect("dropped");
-    let kept = stage.store.conversation(&id, Span::Own).await.expect("read");
+    let kept = said(&stage.store, &id, Span::Own).await.expect("read");
     assert_eq!(kept, (0..500).map(|n| Message::user(n.to_string())).collect::<Vec<_>>());
 }
 
@@ -78,14 +78,14 @@ async fn a_closed_store_has_let_go_and_says_so() {
     let stage = Stage::of(Kind::New).await;
     let id = stage.session("closed").await;
     stage.store.append(&id, vec![say("kept".into())]).await.expect("kept");
-    assert_eq!(stage.store.conversation(&id, Span::Own).await.map(|said| said.len()), Ok(1));
+    assert_eq!(said(&stage.store, &id, Span::Own).await.map(|said| said.len()), Ok(1));
     stage.store.close().await;
     assert_eq!(beside(&stage), Vec::<String>::new());
     assert_eq!(stage.store.append(&id, vec![say("late".into())]).await, Err(StoreError::Closed));
     assert_eq!(stage.store.messages(&id).await, Err(StoreError::Closed));
     stage.store.close().await;
     let again = open(&stage.path).await;
-    assert_eq!(again.conversation(&id, Span::Own).await, Ok(vec![Message::user("kept")]));
+    assert_eq!(said(&again, &id, Span::Own).await, Ok(vec![Message::user("kept")]));
     drop(again);
     assert_eq!(beside(&stage), Vec::<String>::new(), "dropping lets go as well");
 }
@@ -99,7 +99,7 @@ async fn a_thousand_questions_at_once_need_few_files() {
     let files = || std::fs::read_dir("/proc/self/fd").expect("open files").count();
     let before = files();
     let questions = (0..1_000).map(|_| async {
-        let said = stage.store.conversation(&id, Span::Own).await.expect("read").len();
+        let said = said(&stage.store, &id, Span::Own).await.expect("read").len();
         (said, files())
     });
     let answers = futures_util::future::join_all(questions).await;

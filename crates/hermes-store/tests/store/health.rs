@@ -1,6 +1,6 @@
 //! What goes wrong with files: programs that die, indexes and tables that break, disks that are full or cannot be written.
 
-use crate::stage::{Kind, Stage, open};
+use crate::stage::{Kind, Stage, open, said};
 use hermes_core::clock::RealClock;
 use hermes_core::store::{Sessions, StoreError, Transcript};
 use hermes_store::{HealthReport, SqliteStore};
@@ -181,7 +181,7 @@ async fn damaged_messages_stop_all_writing_everywhere_but_not_reading() {
         assert!(matches!(refused, Err(StoreError::Damaged { .. })), "{refused:?}");
         assert_eq!(other.session(&id).await.expect("read").expect("there").message_count, 500);
     }
-    let read = store.conversation(&id, Span::Own).await;
+    let read = said(&store, &id, Span::Own).await;
     assert!(matches!(read, Err(StoreError::Damaged { .. })), "{read:?}");
     store.close().await;
     assert_eq!(fs::metadata(&stage.path).expect("there").len(), size);
@@ -225,7 +225,7 @@ async fn a_newer_file_can_be_read_and_is_not_touched() {
     stage.look().execute_batch("UPDATE schema_version SET version = 23").expect("raised");
     let before = fs::read(&stage.path).expect("the file");
     let store = open(&stage.path).await;
-    assert_eq!(store.conversation(&id, Span::Own).await, Ok(vec![Message::user("hello")]));
+    assert_eq!(said(&store, &id, Span::Own).await, Ok(vec![Message::user("hello")]));
     let refused = store.append(&id, vec![say("more")]).await;
     let place = stage.path.display().to_string();
     assert_eq!(refused, Err(StoreError::TooNew { place, found: 23, known: 22 }));
@@ -312,7 +312,7 @@ async fn a_home_that_cannot_be_written_can_be_read_and_written_again_later() {
     drop(store);
     disk.remount("ro");
     let store = open(&path).await;
-    assert_eq!(store.conversation(&id, Span::Own).await, Ok(vec![Message::user("hello")]));
+    assert_eq!(said(&store, &id, Span::Own).await, Ok(vec![Message::user("hello")]));
     let refused = store.append(&id, vec![say("more")]).await;
     assert!(matches!(refused, Err(StoreError::ReadOnly { .. })), "{refused:?}");
     let nowhere = try_open(&disk.place.join("new.db")).await.map(|_| ());

@@ -1,7 +1,7 @@
 //! Conversations that were compressed, branched and delegated, and what holds whoever wrote the parents.
 
 use crate::sessions::{OURS, begin, cases, end, object, ours, say, sid};
-use crate::stage::{Kind, Stage};
+use crate::stage::{Kind, Stage, said};
 use hermes_core::store::{Sessions, StoreError, Transcript};
 use hermes_types::{
     Kinship, ListOrder, Message, MessageId, NewMessage, NewSession, Relative, SessionFilter, SessionId, Span,
@@ -152,7 +152,7 @@ async fn a_branch_holds_the_conversation_and_leaves_the_source_alone() {
         branch("part", Some(all[3].id)).await.expect("branched");
 
         assert_eq!(stage.store.export(&sid("from")).await.expect("read"), Some(before), "{:?}", stage.kind);
-        let conversation = async |id: &str, span| stage.store.conversation(&sid(id), span).await.expect("read");
+        let conversation = async |id: &str, span| said(&stage.store, &sid(id), span).await.expect("read");
         let original = conversation("from", Span::Own).await;
         assert_eq!(conversation("whole", Span::Own).await, original, "{:?}", stage.kind);
         assert_eq!(conversation("whole", Span::WithAncestors).await, original, "a copy is not heard twice");
@@ -275,7 +275,7 @@ fn whatever_the_parents_are_every_walk_ends() {
             prop_assert_eq!(told.clone(), tied(&rows, place));
             let tip = runtime.block_on(stage.store.tip(&id)).expect("a tip");
             prop_assert!(told.contains(tip.as_str()));
-            prop_assert_eq!(runtime.block_on(stage.store.conversation(&id, Span::WithAncestors)), Ok(vec![]));
+            prop_assert_eq!(runtime.block_on(said(&stage.store, &id, Span::WithAncestors)), Ok(vec![]));
         }
         for order in [ListOrder::Started, ListOrder::LastActive] {
             let all = SessionFilter { all: true, ..SessionFilter::default() };

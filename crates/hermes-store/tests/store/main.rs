@@ -2,6 +2,7 @@
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::indexing_slicing, reason = "a test reports by panicking")]
 
 mod backup;
+mod go_on;
 mod health;
 mod insights;
 mod ledger;

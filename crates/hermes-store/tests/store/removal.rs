@@ -23,6 +23,11 @@ fn traces(stage: &Stage, id: &str) -> Vec<String> {
     if loose > 0 {
         found.push("hermes_message_extra".into());
     }
+    let marks = "SELECT count(*) FROM hermes_meta WHERE key LIKE '%' || ?1 || '%'";
+    let marks: i64 = raw.query_row(marks, [id], |row| row.get(0)).expect("a count");
+    if marks > 0 {
+        found.push("hermes_meta".into());
+    }
     found
 }
 
@@ -31,7 +36,8 @@ fn leave_traces(stage: &Stage, id: &str) {
     stage
         .look()
         .execute_batch(&format!(
-            "INSERT INTO hermes_effects(session_id, call_id, tool, state, started_at) VALUES('{id}', 'c', 't', 'begun', 1);
+            "INSERT INTO hermes_meta(key, value) VALUES('turn:{id}', '1 killed');
+             INSERT INTO hermes_effects(session_id, call_id, tool, state, started_at) VALUES('{id}', 'c', 't', 'begun', 1);
              INSERT INTO hermes_turns(session_id, started_at, ended_at, exit_reason, model_calls, tool_calls)
                  VALUES('{id}', 1, 2, 'answered', 1, 0);
              INSERT INTO hermes_compressions(session_id, at, tokens_before, tokens_after, took_ms, phase, cause)

@@ -1,6 +1,6 @@
 //! What was kept comes back as it was, byte for byte, in every kind of file.
 
-use crate::stage::Stage;
+use crate::stage::{Stage, said};
 use hermes_core::store::{Search, Sessions, StoreError, Transcript};
 use hermes_types::{Content, Message, MessageId, NewMessage, RowState, SearchQuery, SessionId, Span, StoredMessage};
 use serde_json::json;
@@ -37,7 +37,7 @@ async fn every_message_comes_back_as_it_was() {
         let ids = stage.store.append(&id, new).await.expect("kept");
         assert!(ids.is_sorted(), "{ids:?}");
         stage.reopen().await;
-        let back = stage.store.conversation(&id, Span::Own).await.expect("read");
+        let back = said(&stage.store, &id, Span::Own).await.expect("read");
         let bytes = |messages: &[Message]| serde_json::to_string_pretty(messages).expect("json");
         assert_eq!(bytes(&back), bytes(&rich()), "{:?}", stage.kind);
         let session = stage.store.session(&id).await.expect("read").expect("there");
@@ -58,7 +58,7 @@ async fn what_was_sent_is_replayed_and_what_was_said_is_shown() {
         let stored = stage.store.messages(&id).await.expect("read").remove(0);
         let StoredMessage { sent: kept, token_count, message, .. } = stored;
         assert_eq!((kept, token_count, message), (sent, Some(7), Message::user("hello")), "{:?}", stage.kind);
-        let replayed = stage.store.conversation(&id, Span::Own).await.expect("read");
+        let replayed = said(&stage.store, &id, Span::Own).await.expect("read");
         assert_eq!(replayed, [Message::user("hello\n\n<memory>x</memory>  ")]);
     }
 }
@@ -80,7 +80,7 @@ async fn summarised_messages_are_kept_and_undone_ones_are_hidden() {
             stage.store.messages(&id).await.expect("read").iter().map(|stored| stored.state).collect();
         use RowState::{Compacted, Live, Undone};
         assert_eq!(states, [Compacted, Compacted, Undone, Live], "{:?}", stage.kind);
-        assert_eq!(stage.store.conversation(&id, Span::Own).await, Ok(vec![Message::user("summary")]));
+        assert_eq!(said(&stage.store, &id, Span::Own).await, Ok(vec![Message::user("summary")]));
         let session = stage.store.session(&id).await.expect("read").expect("there");
         assert_eq!(session.message_count, 1);
     }
@@ -110,7 +110,7 @@ async fn a_summary_that_does_not_know_the_newest_message_is_refused() {
         assert_eq!(refused, Err(StoreError::Moved { session: id.clone(), newest }), "{:?}", stage.kind);
         assert_eq!(stage.store.messages(&id).await, Ok(before), "nothing was changed");
         stage.store.compact(&id, newest, say("summary of both")).await.expect("kept");
-        assert_eq!(stage.store.conversation(&id, Span::Own).await, Ok(vec![Message::user("summary of both")]));
+        assert_eq!(said(&stage.store, &id, Span::Own).await, Ok(vec![Message::user("summary of both")]));
     }
 }
 
@@ -201,7 +201,7 @@ async fn rows_of_other_roles_are_kept_and_exported_and_never_sent() {
         assert_eq!(brief, expected, "{:?}", stage.kind);
         let again: Vec<StoredMessage> = serde_json::from_value(told).expect("read again");
         assert_eq!(again, export.messages, "{:?}", stage.kind);
-        assert_eq!(stage.store.conversation(&id, Span::Own).await, Ok(vec![Message::user("hello")]));
+        assert_eq!(said(&stage.store, &id, Span::Own).await, Ok(vec![Message::user("hello")]));
         stage.store.rewind(&id, asked).await.expect("taken back");
         let session = stage.store.session(&id).await.expect("read").expect("there");
         assert_eq!(session.message_count, 0, "{:?}", stage.kind);

@@ -1,9 +1,9 @@
 //! Files of every age to play on.
 
 use hermes_core::clock::RealClock;
-use hermes_core::store::Sessions;
+use hermes_core::store::{Sessions, StoreError, Transcript};
 use hermes_store::SqliteStore;
-use hermes_types::{NewSession, SessionId};
+use hermes_types::{Message, NewSession, SessionId, Span};
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -95,4 +95,10 @@ impl Stage {
 
 pub(crate) async fn open(path: &Path) -> SqliteStore {
     SqliteStore::open(path, Arc::new(RealClock::default())).await.expect("a store")
+}
+
+/// What goes to a model, without the places it is kept at.
+pub(crate) async fn said(store: &SqliteStore, id: &SessionId, span: Span) -> Result<Vec<Message>, StoreError> {
+    let conversation = store.conversation(id, span).await?;
+    Ok(conversation.into_iter().map(|(_, message)| message).collect())
 }

@@ -1,8 +1,9 @@
 //! A frame around what strangers wrote, so that the model reads it as data.
 //!
-//! The word of the frame cannot be written inside of it: every form of it that reads the same, in any case and with
-//! invisible characters between its letters, loses its underscores.
+//! The word of the frame cannot be written inside of it: every form of it that reads the same, in any case, with letters
+//! that look alike and with invisible characters between them, loses its underscores.
 
+use hermes_core::disguise::{is_invisible, latin};
 use hermes_core::prompt::steer::defang;
 use hermes_types::Content;
 use serde_json::Value;
@@ -68,26 +69,19 @@ fn disarmed(text: &str) -> String {
 
 /// Bytes of the frame's word that a text begins with, however it is written.
 fn word_length(text: &str) -> Option<usize> {
-    if !text.starts_with(['u', 'U']) {
+    if !text.starts_with(|first| latin(first) == 'u') {
         return None;
     }
     let mut letters = text.char_indices().filter(|(_, c)| !is_invisible(*c));
     let mut end = 0;
     for wanted in WORD.chars() {
         let (at, c) = letters.next()?;
-        if !c.eq_ignore_ascii_case(&wanted) {
+        if latin(c) != wanted {
             return None;
         }
         end = at + c.len_utf8();
     }
     Some(end)
-}
-
-fn is_invisible(c: char) -> bool {
-    matches!(c,
-        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180e}'
-        | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}'
-        | '\u{feff}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 #[cfg(test)]

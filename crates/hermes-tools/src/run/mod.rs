@@ -89,9 +89,11 @@ impl Hands {
         let begun = results.len();
         if let Some(read) = carried {
             let shown = read.shown.clone();
-            results.push(self.conclude(read.skipped(), shown.as_ref(), desk).await);
+            results.push(self.unbegun(read.skipped().into(), shown.as_ref(), desk).await);
         }
-        results.extend(waiting.into_iter().map(Finished::skipped));
+        for call in waiting {
+            results.push(self.unbegun(Finished::skipped(call).into(), None, desk).await);
+        }
         let shortened = desk.shop.spill.fit_turn(&mut results, desk.room.sizes()).await;
         if results.iter().enumerate().any(|(place, one)| shortened.contains(&place) && one.name == READ_FILE) {
             // A page that went to a file is not in the conversation: it may be asked for again.

@@ -57,7 +57,7 @@ impl Candidate {
 
 /// Sorted keys, no spaces: equal arguments have equal text.
 fn canonical(arguments: &Object) -> String {
-    hermes_types::Arguments::from(Value::Object(arguments.clone()).to_string().as_str()).canonical().into_owned()
+    hermes_types::Arguments::from(Value::Object(arguments.clone()).to_string().as_str()).canonical().to_owned()
 }
 
 impl Read {

@@ -12,6 +12,7 @@ use crate::tool::{Afterword, Card, Output, Source, ToolError};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
+use hermes_core::prompt::steer::defang;
 use hermes_core::stop::Stop;
 use hermes_types::{Content, Event, Object, ToolCall};
 use serde_json::{Value, json};
@@ -52,12 +53,26 @@ impl Witness for Untold {
     }
 }
 
+/// A call that ended before it began, and what a person is told of it.
+pub(super) struct Unbegun {
+    finished: Finished,
+    afterword: Afterword,
+}
+
+impl From<Finished> for Unbegun {
+    fn from(finished: Finished) -> Self {
+        Self { afterword: telling::failure(&finished), finished }
+    }
+}
+
 /// How the work of one call ended.
 enum End {
     Gave(Result<Output, ToolError>),
     Panicked(String),
     TimedOut(Duration),
     Cancelled,
+    /// It was cut off, and said in its own words how far it had come.
+    CutShort(Status, Result<Output, ToolError>),
 }
 
 impl Hands {
@@ -75,18 +90,13 @@ impl Hands {
         let mut abort = None;
         for (place, read) in wave.into_iter().enumerate() {
             results.push(None);
-            let (settled, afterword) = match read.state {
-                State::Ended(finished) => {
-                    let afterword = telling::failure(&finished.content);
-                    (finished, afterword)
-                }
+            let settled = match read.state {
+                State::Ended(finished) => finished.into(),
                 State::Abort(reason) => {
                     abort = Some(reason);
-                    (Finished::skipped(&read.call), Afterword::default())
+                    Finished::skipped(&read.call).into()
                 }
-                State::Ready(_) if abort.is_some() || stop.stopped() => {
-                    (Finished::skipped(&read.call), Afterword::default())
-                }
+                State::Ready(_) if abort.is_some() || stop.stopped() => Finished::skipped(&read.call).into(),
                 State::Ready(candidate) => match self.admit(&read.call, *candidate, desk, witness, stop).await {
                     Ok((candidate, permit)) => {
                         let work = self.work(read.call, read.shown, candidate, permit, seats.clone(), stop.clone());
@@ -96,10 +106,7 @@ impl Hands {
                     Err(refused) => refused,
                 },
             };
-            // Nobody saw it begin; that it will not is news all the same.
-            let about = telling::about(read.shown.as_ref());
-            desk.listener.hear(telling::ended(&settled.call, &settled.name, settled.status, 0, about, afterword));
-            let finished = self.conclude(settled, read.shown.as_ref(), desk).await;
+            let finished = self.unbegun(settled, read.shown.as_ref(), desk).await;
             abort = abort.or(tell(witness, &finished).await);
             put(&mut results, place, finished);
         }
@@ -110,6 +117,14 @@ impl Hands {
         (results.into_iter().flatten().collect(), abort)
     }
 
+    /// The end of a call that nobody saw begin; that it will not is news all the same.
+    pub(super) async fn unbegun(&self, settled: Unbegun, shown: Option<&Object>, desk: &Desk) -> Finished {
+        let Unbegun { finished, afterword } = settled;
+        let cover = desk.settings().cover;
+        desk.listener.hear(telling::ended(&finished, telling::about(shown, cover), afterword, cover));
+        self.conclude(finished, shown, desk).await
+    }
+
     /// Guardrail, gate and witness: everything between a call and its first effect.
     async fn admit(
         &self,
@@ -118,13 +133,16 @@ impl Hands {
         desk: &Arc<Desk>,
         witness: &dyn Witness,
         stop: &Stop,
-    ) -> Result<(Candidate, Permit), (Finished, Afterword)> {
-        let blocked =
-            |content: Value| (Finished::refused(call, Status::Blocked, content.to_string()), Afterword::default());
+    ) -> Result<(Candidate, Permit), Unbegun> {
+        let refused = |status, content: Value, note| Unbegun {
+            finished: Finished::refused(call, status, content.to_string()),
+            afterword: Afterword { note, ..Afterword::default() },
+        };
+        let blocked = |content, note: &str| refused(Status::Blocked, content, Some(note.to_owned()));
         let guardrails = &desk.settings().run.guardrails;
         let canonical = candidate.canonical();
         if let Some(reason) = desk.guardrail.before(candidate.seen(&canonical), guardrails) {
-            return Err(blocked(json!({ "error": reason })));
+            return Err(blocked(json!({ "error": reason }), "it goes round in circles"));
         }
         let effects = std::mem::take(&mut candidate.prepared.effects);
         let tool: &str = &candidate.entry.card.name;
@@ -133,14 +151,18 @@ impl Hands {
         let wish = Wish { tool, session: &desk.session, channel, effects, arguments: &canonical, wanted };
         let permit = match AssertUnwindSafe(desk.shop.gate.admit(wish, stop)).catch_unwind().await {
             Ok(Ok(permit)) => permit,
-            Ok(Err(refused)) => {
-                let (finished, _) = blocked(candidate.entry.tool.refused(&refused));
-                return Err((finished, Afterword { note: Some(refused.to_person()), ..Afterword::default() }));
+            Ok(Err(refusal)) => {
+                let content = candidate.entry.tool.refused(&refusal);
+                return Err(refused(refusal.status(), content, refusal.to_person()));
             }
-            Err(_) => return Err(blocked(json!({ "error": UNJUDGED, "status": "blocked" }))),
+            Err(_) => {
+                let content = json!({ "error": UNJUDGED, "status": "blocked" });
+                return Err(blocked(content, "it could not be judged"));
+            }
         };
         if let Err(reason) = witness.begins(call, permit.effects()).await {
-            return Err(blocked(json!({ "error": format!("not run, because it could not be recorded: {reason}") })));
+            let error = format!("not run, because it could not be recorded: {reason}");
+            return Err(blocked(json!({ "error": error }), "it could not be recorded"));
         }
         desk.about_to_run(tool, permit.effects()).await;
         Ok((candidate, permit))
@@ -162,7 +184,7 @@ impl Hands {
         let clock = desk.shop.clock.clone();
         let _seat = seats.acquire().await;
         let began = clock.elapsed();
-        let about = telling::about(shown.as_ref());
+        let about = telling::about(shown.as_ref(), desk.settings().cover);
         desk.listener.hear(Event::ToolStarted { call_id: call.id.clone(), name: call.function.name.clone(), about });
         // A turn that is dropped takes its calls with it.
         let task = AbortOnDropHandle::new(tokio::spawn((prepared.run)(permit, cx.clone())));
@@ -170,14 +192,13 @@ impl Hands {
         let (status, disposition, content, abort) = end.told(&call.function.name);
         let name = call.function.name.clone();
         let took = clock.elapsed().saturating_sub(began);
-        let duration_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
-        let afterword = match status {
-            Status::Done => entry.tool.afterword(&content.text()),
-            Status::Failed => telling::failure(&content),
-            Status::Blocked | Status::TimedOut | Status::Cancelled => Afterword::default(),
-        };
-        desk.listener.hear(telling::ended(&call.id, &name, status, duration_ms, String::new(), afterword));
         let finished = Finished { call: call.id, name, content, status, disposition, took };
+        let afterword = match status {
+            Status::Done => entry.tool.afterword(&finished.content.text()),
+            _ => telling::failure(&finished),
+        };
+        // What it is about was told when it began.
+        desk.listener.hear(telling::ended(&finished, String::new(), afterword, desk.settings().cover));
         let finished = self.conclude(finished, shown.as_ref(), &desk).await;
         let met = shown.as_ref();
         (self.trim(finished, &entry.card, &canonical, met, &desk).await, abort)
@@ -205,6 +226,8 @@ impl Hands {
             Some(arguments) => desk.hints.for_call(arguments, desk.ground(), desk.shop.objection()).await,
             None => None,
         };
+        // What a directory tells stands where messages of the person stand, and must not look like one.
+        let hints = hints.map(|text| defang(&text).into_owned());
         for note in hints.into_iter().chain(note) {
             finished.content.append(&format!("\n\n{note}"));
         }
@@ -226,14 +249,19 @@ async fn wait(
             None => std::future::pending().await,
         }
     };
-    let cut = tokio::select! {
+    let (status, cut) = tokio::select! {
+        biased;
+        // First, because a tool hears of an interrupt as soon as we do and may have ended because of it by now.
+        () = stop.wait() => (Status::Cancelled, End::Cancelled),
         joined = &mut task => return End::of(joined),
-        () = limit_passed => End::TimedOut(limit.unwrap_or_default()),
-        () = stop.wait() => End::Cancelled,
+        () = limit_passed => (Status::TimedOut, End::TimedOut(limit.unwrap_or_default())),
     };
     own.stop();
     if let Ok(joined) = tokio::time::timeout(GRACE, &mut task).await {
-        return End::of(joined);
+        return match End::of(joined) {
+            End::Gave(gave) => End::CutShort(status, gave),
+            other => other,
+        };
     }
     task.abort();
     cut
@@ -260,6 +288,10 @@ impl End {
             Self::Cancelled => {
                 let error = format!("{tool} was interrupted; it may have done part of its work");
                 (Status::Cancelled, Disposition::Unknown, told(json!({"error": error, "status": "cancelled"})), None)
+            }
+            Self::CutShort(status, gave) => {
+                let (_, _, content, abort) = Self::Gave(gave).told(tool);
+                (status, Disposition::Unknown, content, abort)
             }
         }
     }

@@ -1,12 +1,15 @@
 //! All skills there are, found by walking through their folders.
 //!
 //! A skill is a folder with a `SKILL.md`; the folders above it are its category. Links to folders are followed, because
-//! people keep skills elsewhere and link them here; a `SKILL.md` that is a link out of its own folder is none. Only the
-//! head of each file is read. The walk is bounded in depth, folders and skills, and its result is sorted: the same
-//! folders give the same catalogue.
+//! people keep skills elsewhere and link them here; a `SKILL.md` that is a link out of its own folder is none, and
+//! neither is one whose name wants to steer the agent: names are shown without their text. Only the head of each file
+//! is read. The walk is bounded in depth, folders and skills, and its result is sorted: the same folders give the same
+//! catalogue.
 
 use super::frontmatter::Frontmatter;
+use super::vet::alone;
 use super::words::one_line;
+use crate::threat::{Scanner, Scope};
 use hermes_types::clip;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -46,12 +49,14 @@ const MOST_SKILLS: usize = 2_000;
 /// As much of a file is read to know what it is about.
 const HEAD: u64 = 32 * 1024;
 const LONGEST_NAME: usize = 64;
+const LONGEST_CATEGORY: usize = 128;
 const LONGEST_DESCRIPTION: usize = 1024;
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Skill {
     pub(super) name: String,
     pub(super) description: String,
+    /// On one line, to be shown.
     pub(super) category: String,
     /// Where it is below its root: `category/folder`.
     pub(super) place: String,
@@ -72,11 +77,11 @@ impl Skill {
         let head = head(&file)?;
         let (front, text) = Frontmatter::split(&head);
         let folder_name = place.rsplit('/').next().unwrap_or_default();
-        let category = place.rsplit_once('/').map_or(GENERAL, |(category, _)| category);
-        Some(Self {
-            name: clip(&front.name().unwrap_or_else(|| folder_name.to_owned()), LONGEST_NAME),
+        let name = clip(&front.name().unwrap_or_else(|| one_line(folder_name)), LONGEST_NAME);
+        (!name.is_empty()).then(|| Self {
+            name,
             description: description(&front, text),
-            category: category.to_owned(),
+            category: category(place.rsplit_once('/').map_or("", |(category, _)| category)),
             place: place.to_owned(),
             root,
             folder: folder.to_owned(),
@@ -94,7 +99,7 @@ pub(super) struct Catalogue {
 }
 
 impl Catalogue {
-    pub(super) fn scan(roots: &[PathBuf]) -> Self {
+    pub(super) fn scan(roots: &[PathBuf], scanner: &Scanner) -> Self {
         let mut walk = Walk::default();
         for (number, root) in roots.iter().enumerate() {
             walk.folder(root, "", number, 0);
@@ -102,6 +107,11 @@ impl Catalogue {
         let Walk { mut found, .. } = walk;
         let order = |skill: &Skill| (skill.category.clone(), skill.name.clone(), skill.root, skill.place.clone());
         found.skills.sort_by_cached_key(order);
+        let names: Vec<String> =
+            found.skills.iter().map(|skill| format!("{} {}", one_line(&skill.place), skill.name)).collect();
+        let hostile = alone(&names, scanner, Scope::Strict);
+        let mut places = 0..;
+        found.skills.retain(|_| !places.next().is_some_and(|place| hostile.contains(&place)));
         found
     }
 
@@ -166,9 +176,13 @@ impl Walk {
     fn category(&mut self, folder: &Path, place: &str) {
         let Some(head) = own_file(folder, DESCRIPTION).and_then(|file| head(&file)) else { return };
         let (front, text) = Frontmatter::split(&head);
-        let category = if place.is_empty() { GENERAL } else { place };
-        self.found.categories.entry(category.to_owned()).or_insert_with(|| description(&front, text));
+        self.found.categories.entry(category(place)).or_insert_with(|| description(&front, text));
     }
+}
+
+/// The folders above a skill, as they are shown.
+fn category(place: &str) -> String {
+    clip(&one_line(if place.is_empty() { GENERAL } else { place }), LONGEST_CATEGORY)
 }
 
 /// What it says it is for; else the first line that is no heading.

@@ -6,11 +6,11 @@
 use super::audience::{Audience, bar, is_of_use};
 use super::catalogue::{Catalogue, Skill};
 use super::settings::roots;
-use super::vet::{WITHHELD, suspicious};
+use super::vet::{WITHHELD, is_attack, suspicious};
+use crate::cover::Cover;
 use crate::settings::Settings;
 use crate::threat::{Scanner, Scope};
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
 /// Characters of a description.
 const SUMMARY: usize = 60;
@@ -26,20 +26,20 @@ pub fn index(settings: &Settings, audience: &Audience<'_>, scanner: &Scanner) ->
     if !offers(LIST) && !offers(VIEW) {
         return None;
     }
-    let catalogue = Catalogue::scan(&roots(settings));
-    let shown = catalogue.listed().into_iter().filter(|skill| {
+    let catalogue = Catalogue::scan(&roots(settings), scanner);
+    let mut shown: Vec<&Skill> = catalogue.listed();
+    shown.retain(|skill| {
         bar(skill, &settings.skills, audience.platform).is_none() && is_of_use(&skill.front, audience, &settings.around)
     });
-    let covered = |text: &str| settings.cover.talk(text).into_owned();
-    let row = |skill: &Skill| Row::new(&skill.category, &skill.name, &covered(&skill.description));
-    let rows: Vec<Row> = shown.map(row).collect();
-    let rows = vetted(rows, scanner);
-    if rows.is_empty() {
+    if shown.is_empty() {
         return None;
     }
-    let headings = catalogue.categories.iter().map(|(name, said)| Row::new(name, name, &covered(said))).collect();
-    let headings = vetted(headings, scanner).into_iter().map(|row| (row.category, row.summary)).collect();
-    let lines = lines(&rows, &headings);
+    let lines = lines(&vetted(entries(&shown, &catalogue.categories, settings.cover), scanner));
+    // Names alone can be put in an order that says something. No list is better than that one.
+    if is_attack(&lines, scanner, Scope::Strict) {
+        tracing::warn!("the list of skills is kept from the model: its names together are an attack");
+        return None;
+    }
     Some(format!("## Skills\n{}\n\n<available_skills>\n{lines}</available_skills>", instruction(offers)))
 }
 
@@ -64,34 +64,59 @@ fn instruction(offers: impl Fn(&str) -> bool) -> String {
     said
 }
 
-struct Row {
-    category: String,
+/// One line of the block.
+struct Entry {
+    kind: Kind,
     name: String,
     summary: String,
 }
 
-impl Row {
-    fn new(category: &str, name: &str, description: &str) -> Self {
-        Self { category: plain(category), name: plain(name), summary: plain(&summary(description)) }
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// The skills of it follow.
+    Category,
+    Skill,
+}
+
+impl Entry {
+    fn new(kind: Kind, name: &str, description: &str) -> Self {
+        Self { kind, name: plain(name), summary: plain(&summary(description)) }
     }
 
     fn line(&self) -> String {
-        if self.summary.is_empty() { self.name.clone() } else { format!("{}: {}", self.name, self.summary) }
+        match (self.kind, self.summary.is_empty()) {
+            (_, false) => format!("{}: {}", self.name, self.summary),
+            (Kind::Category, true) => format!("{}:", self.name),
+            (Kind::Skill, true) => self.name.clone(),
+        }
     }
 }
 
-/// What is left when texts that want to steer the agent are gone: their skill keeps its name, unless that is the text.
-fn vetted(mut rows: Vec<Row>, scanner: &Scanner) -> Vec<Row> {
-    let lines: Vec<String> = rows.iter().map(Row::line).collect();
-    let found = suspicious(&lines, scanner, Scope::Strict);
-    if found.is_empty() {
-        return rows;
+/// The skills by category, each below its heading, as they will be read.
+fn entries(skills: &[&Skill], categories: &BTreeMap<String, String>, cover: Cover) -> Vec<Entry> {
+    let mut by_category: BTreeMap<&str, Vec<&Skill>> = BTreeMap::new();
+    for skill in skills {
+        by_category.entry(&skill.category).or_default().push(skill);
     }
-    for (_, row) in rows.iter_mut().enumerate().filter(|(place, _)| found.contains(place)) {
-        row.summary = WITHHELD.to_owned();
+    let mut entries = Vec::new();
+    for (category, skills) in by_category {
+        let said = categories.get(category).map(|said| cover.talk(said)).unwrap_or_default();
+        entries.push(Entry::new(Kind::Category, category, &said));
+        let of_skill = |skill: &&Skill| Entry::new(Kind::Skill, &skill.name, &cover.talk(&skill.description));
+        entries.extend(skills.iter().map(of_skill));
     }
-    rows.retain(|row| scanner.scan(&row.name, Scope::Strict).is_empty());
-    rows
+    entries
+}
+
+/// What is left when texts that want to steer the agent are gone: their skill keeps its name.
+fn vetted(mut entries: Vec<Entry>, scanner: &Scanner) -> Vec<Entry> {
+    let lines: Vec<String> = entries.iter().map(Entry::line).collect();
+    for place in suspicious(&lines, scanner, Scope::Strict) {
+        if let Some(entry) = entries.get_mut(place) {
+            entry.summary = WITHHELD.to_owned();
+        }
+    }
+    entries
 }
 
 /// No text of a skill can end the block.
@@ -107,74 +132,88 @@ fn summary(description: &str) -> String {
     format!("{}...", cut.trim_end())
 }
 
-fn lines(rows: &[Row], headings: &BTreeMap<String, String>) -> String {
-    let whole =
-        blocks(rows, headings, |rows| rows.iter().fold(String::new(), |out, row| out + "    - " + &row.line() + "\n"));
+fn lines(entries: &[Entry]) -> String {
+    let whole = entries.iter().map(|entry| match entry.kind {
+        Kind::Category => format!("  {}\n", entry.line()),
+        Kind::Skill => format!("    - {}\n", entry.line()),
+    });
+    let whole: String = whole.collect();
     if whole.chars().count() <= MOST_CHARS {
         return whole;
     }
-    let names = |rows: &[&Row]| {
-        let names: Vec<&str> = rows.iter().map(|row| row.name.as_str()).collect();
-        format!("    {}\n", names.join(", "))
-    };
-    let short = blocks(rows, headings, names);
+    let short = short(entries);
     if short.chars().count() <= MOST_CHARS {
         return short;
     }
+    let names: Vec<&str> =
+        entries.iter().filter(|entry| entry.kind == Kind::Skill).map(|entry| entry.name.as_str()).collect();
     let mut kept = String::new();
-    let mut left_out = rows.len();
-    for row in rows {
-        if kept.len() + row.name.len() > MOST_CHARS {
+    let mut left_out = names.len();
+    for name in names {
+        if kept.len() + name.len() > MOST_CHARS {
             break;
         }
         kept.push_str(if kept.is_empty() { "    " } else { ", " });
-        kept.push_str(&row.name);
+        kept.push_str(name);
         left_out -= 1;
     }
     format!("{kept}\n    … and {left_out} more: see {LIST}\n")
 }
 
-/// The rows by category, each below its heading.
-fn blocks(rows: &[Row], headings: &BTreeMap<String, String>, render: impl Fn(&[&Row]) -> String) -> String {
-    let mut by_category: BTreeMap<&str, Vec<&Row>> = BTreeMap::new();
-    for row in rows {
-        by_category.entry(&row.category).or_default().push(row);
-    }
+/// The names alone, those of a category on one line.
+fn short(entries: &[Entry]) -> String {
     let mut out = String::new();
-    for (category, rows) in by_category {
-        let said = headings.get(category).filter(|said| !said.is_empty());
-        // Writing to a text does not fail.
-        let _ = match said {
-            Some(said) => writeln!(out, "  {category}: {said}"),
-            None => writeln!(out, "  {category}:"),
-        };
-        out.push_str(&render(&rows));
+    let mut before = Kind::Category;
+    for entry in entries {
+        match (entry.kind, before) {
+            (Kind::Category, Kind::Category) => out.push_str("  "),
+            (Kind::Category, Kind::Skill) => out.push_str("\n  "),
+            (Kind::Skill, Kind::Category) => out.push_str("\n    "),
+            (Kind::Skill, Kind::Skill) => out.push_str(", "),
+        }
+        match entry.kind {
+            Kind::Category => out.push_str(&entry.line()),
+            Kind::Skill => out.push_str(&entry.name),
+        }
+        before = entry.kind;
     }
-    out
+    out + "\n"
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn rows(count: usize, description: &str) -> Vec<Row> {
-        (0..count).map(|number| Row::new("c", &format!("skill-{number:04}"), description)).collect()
+    fn entries(count: usize, description: &str) -> Vec<Entry> {
+        let skill = |number| Entry::new(Kind::Skill, &format!("skill-{number:04}"), description);
+        std::iter::once(Entry::new(Kind::Category, "c", "All of them")).chain((0..count).map(skill)).collect()
     }
 
     #[test]
     fn a_long_list_gives_up_words_first_and_names_last() {
-        let headings = BTreeMap::from([("c".to_owned(), "All of them".to_owned())]);
         let text = "what it is good for";
-        let few = lines(&rows(2, text), &headings);
+        let few = lines(&entries(2, text));
         assert_eq!(
             few,
             "  c: All of them\n    - skill-0000: what it is good for\n    - skill-0001: what it is good for\n"
         );
-        let many = lines(&rows(1_000, text), &headings);
+        let many = lines(&entries(1_000, text));
         assert!(many.starts_with("  c: All of them\n    skill-0000, skill-0001, "), "{many}");
-        assert!(many.contains("skill-0999") && many.chars().count() <= MOST_CHARS);
-        let too_many = lines(&rows(5_000, text), &headings);
+        assert!(many.ends_with("skill-0999\n") && many.chars().count() <= MOST_CHARS);
+        let too_many = lines(&entries(5_000, text));
         assert!(too_many.ends_with(" more: see skills_list\n") && too_many.chars().count() <= MOST_CHARS + 100);
+    }
+
+    #[test]
+    fn the_names_of_a_category_stand_below_it() {
+        let all = [("a", "x"), ("b", "y")].into_iter().flat_map(|(category, name)| {
+            [
+                Entry::new(Kind::Category, category, ""),
+                Entry::new(Kind::Skill, name, "z"),
+                Entry::new(Kind::Skill, "w", ""),
+            ]
+        });
+        assert_eq!(short(&all.collect::<Vec<_>>()), "  a:\n    x, w\n  b:\n    y, w\n");
     }
 
     #[test]

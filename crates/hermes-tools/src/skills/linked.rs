@@ -16,9 +16,13 @@ const DEEPEST: usize = 4;
 pub(super) struct Linked(BTreeMap<&'static str, Vec<String>>);
 
 impl Linked {
+    pub(super) fn paths(&self) -> impl Iterator<Item = &String> {
+        self.0.values().flatten()
+    }
+
     /// How to load one of them.
     pub(super) fn hint(&self, skill: &str) -> Option<String> {
-        let first = self.0.values().flatten().next()?;
+        let first = self.paths().next()?;
         let full = self.0.values().map(Vec::len).sum::<usize>() == MOST_FILES;
         let more = if full { " There are more than are named here." } else { "" };
         Some(format!("Load a linked file with skill_view(name=\"{skill}\", file_path=\"{first}\").{more}"))

@@ -71,7 +71,7 @@ impl Tool for SkillsList {
 
 fn list(args: &ListArgs, desk: &Desk) -> Listed {
     let settings = desk.settings();
-    let catalogue = Catalogue::scan(&roots(settings));
+    let catalogue = Catalogue::scan(&roots(settings), &desk.shop.scanner);
     let platform = platform(&settings.around);
     let usable = catalogue.listed().into_iter().filter(|skill| bar(skill, &settings.skills, platform).is_none());
     let all: Vec<Line> = usable.map(|skill| Line::of(skill, settings.cover)).collect();

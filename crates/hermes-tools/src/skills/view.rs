@@ -108,7 +108,7 @@ impl Tool for SkillView {
 fn view(args: &ViewArgs, desk: &Desk) -> Result<Output, ToolError> {
     let settings = desk.settings();
     let roots = roots(settings);
-    let catalogue = Catalogue::scan(&roots);
+    let catalogue = Catalogue::scan(&roots, &desk.shop.scanner);
     let wanted = args.file_path.as_deref().map(str::trim).filter(|path| !path.is_empty());
     match (find(&catalogue, &roots, &args.name)?, wanted) {
         (Known::Skill(skill), file) => {
@@ -161,6 +161,10 @@ fn viewed(
         .filter(|variable| !variable.optional && !is_set(&variable.name))
         .map(|variable| variable.name.clone())
         .collect();
+    let (tags, related_skills) = (front.own_words("tags"), front.own_words("related_skills"));
+    let asked_for = variables.iter().flat_map(|one| [&one.prompt, &one.help, &one.required_for]).flatten();
+    let aside = tags.iter().chain(&related_skills).chain(asked_for).chain(linked_files.paths());
+    let aside: Vec<&str> = aside.map(String::as_str).collect();
     let setup_needed = !missing.is_empty();
     let setup_note = setup_needed.then(|| {
         format!(
@@ -170,12 +174,12 @@ fn viewed(
     });
     Viewed {
         success: true,
-        warning: caution(&format!("{description}\n{content}"), &desk.shop.scanner),
+        warning: caution(&format!("{description}\n{}\n{content}", aside.join("\n")), &desk.shop.scanner),
         usage_hint: linked_files.hint(&name),
         name,
         description: settings.cover.talk(&description).into_owned(),
-        tags: front.own_words("tags"),
-        related_skills: front.own_words("related_skills"),
+        tags,
+        related_skills,
         content: settings.cover.file(&content).into_owned(),
         path: file.display().to_string(),
         skill_dir: folder.display().to_string(),

@@ -27,24 +27,41 @@ const INVISIBLE: [char; 17] = [
     BYTE_ORDER_MARK,
 ];
 
-pub(super) fn is_invisible(character: char) -> bool {
-    INVISIBLE.contains(&character)
-}
+/// Stands for all letters that nobody sees: whole sentences are written with them.
+const TAG: char = '\u{E0000}';
+/// Stands for all selectors: one chooses how the character before it is drawn, a row of them is a text.
+const SELECTOR: char = '\u{FE00}';
+/// A black flag with the letters of a region behind it, in tags, is the flag of that region.
+const FLAG: char = '\u{1F3F4}';
+const LONGEST_REGION: usize = 7;
 
 /// Those that stand where no script needs them. A byte order mark at the very beginning is an editor's, not a trick.
 pub(super) fn hidden(text: &str) -> Vec<char> {
     let mut found = BTreeSet::new();
     let mut before: Option<char> = None;
+    // Tags that a flag still has room for.
+    let mut region = 0_usize;
     let mut characters = text.char_indices().peekable();
     while let Some((at, character)) = characters.next() {
         let after = characters.peek().map(|(_, next)| *next);
         let is_marked_file = character == BYTE_ORDER_MARK && at == 0;
-        if is_invisible(character) && !is_marked_file && !is_needed(character, before, after) {
-            found.insert(character);
+        match character {
+            _ if INVISIBLE.contains(&character) => {
+                let is_trick = !is_marked_file && !is_needed(character, before, after);
+                found.extend(is_trick.then_some(character));
+            }
+            TAG..='\u{E007F}' => found.extend((region == 0).then_some(TAG)),
+            selector if is_selector(selector) => found.extend(before.is_none_or(is_selector).then_some(SELECTOR)),
+            _ => {}
         }
+        region = if character == FLAG { LONGEST_REGION } else { region.saturating_sub(1) };
         before = Some(character);
     }
     found.into_iter().collect()
+}
+
+fn is_selector(character: char) -> bool {
+    matches!(character, SELECTOR..='\u{FE0F}' | '\u{E0100}'..='\u{E01EF}')
 }
 
 /// Joiners build emoji from emoji, and shape the letters of Arabic and Indic scripts.

@@ -4,7 +4,9 @@
 //! its patterns `~` stands for up to eight words in between and `%` for up to two; neither goes past the end of a
 //! sentence. Code keeps its characters and lines; only runs of spaces become one. Its `\b` and `\w` are those of ASCII.
 
-use super::invisible::is_invisible;
+use hermes_core::disguise::{is_invisible, latin};
+use std::iter::Peekable;
+use std::str::Chars;
 use unicode_normalization::UnicodeNormalization;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,32 +14,6 @@ pub(super) enum View {
     Prose,
     Code,
 }
-
-/// Letters of other alphabets that look like Latin ones.
-const LOOK_ALIKES: [(char, char); 22] = [
-    ('а', 'a'),
-    ('е', 'e'),
-    ('о', 'o'),
-    ('р', 'p'),
-    ('с', 'c'),
-    ('у', 'y'),
-    ('х', 'x'),
-    ('і', 'i'),
-    ('ј', 'j'),
-    ('ѕ', 's'),
-    ('ԁ', 'd'),
-    ('һ', 'h'),
-    ('ո', 'n'),
-    ('ѵ', 'v'),
-    ('α', 'a'),
-    ('ε', 'e'),
-    ('ι', 'i'),
-    ('ο', 'o'),
-    ('ρ', 'p'),
-    ('ν', 'v'),
-    ('τ', 't'),
-    ('ı', 'i'),
-];
 
 /// A text in both views.
 pub(super) struct Views {
@@ -64,18 +40,25 @@ fn prose(text: &str) -> String {
     prose.push(' ');
     let mut characters = text.chars().peekable();
     while let Some(character) = characters.next() {
-        let next = characters.peek().copied();
-        if character.is_alphanumeric() {
-            prose.extend(character.to_lowercase().map(plain));
-        } else if ends_sentence(character, next) {
-            if !prose.ends_with(' ') {
-                prose.push(' ');
+        let is_end = match character {
+            _ if character.is_alphanumeric() => {
+                prose.extend(latin(character).to_lowercase());
+                continue;
             }
-            if !prose.ends_with(". ") {
-                prose.push_str(". ");
+            // A dot inside of a name or a number ends nothing.
+            '.' => characters.peek().is_none_or(|next| next.is_whitespace()),
+            '!' | '?' | ';' | '。' => true,
+            // An empty line does, unless what follows goes on in small letters: an attack may be torn apart by one.
+            space if space.is_whitespace() => {
+                has_empty_line(space, &mut characters) && !characters.peek().is_some_and(|next| next.is_lowercase())
             }
-        } else if !prose.ends_with(' ') {
+            _ => false,
+        };
+        if !prose.ends_with(' ') {
             prose.push(' ');
+        }
+        if is_end && !prose.ends_with(". ") {
+            prose.push_str(". ");
         }
     }
     if !prose.ends_with(' ') {
@@ -86,18 +69,14 @@ fn prose(text: &str) -> String {
     prose
 }
 
-/// A dot inside of a name or a number ends nothing; an empty line does.
-fn ends_sentence(character: char, next: Option<char>) -> bool {
-    match character {
-        '.' => next.is_none_or(char::is_whitespace),
-        '!' | '?' | ';' | '。' => true,
-        '\n' => next == Some('\n'),
-        _ => false,
+/// Goes to the end of the spaces that begin here; whether an empty line is among them.
+fn has_empty_line(first: char, rest: &mut Peekable<Chars<'_>>) -> bool {
+    let (mut before, mut found) = (first, false);
+    while let Some(space) = rest.next_if(|next| next.is_whitespace()) {
+        found |= before == '\n' && space == '\n';
+        before = space;
     }
-}
-
-fn plain(letter: char) -> char {
-    LOOK_ALIKES.iter().find(|(odd, _)| *odd == letter).map_or(letter, |(_, latin)| *latin)
+    found
 }
 
 fn code(text: &str) -> String {

@@ -74,7 +74,7 @@ async fn an_interrupt_ends_the_question() {
     let (results, ()) = tokio::join!(stage.batch(&question), interrupt);
     let told: Value = serde_json::from_str(&results[0].content.text()).expect("JSON");
     assert_eq!(told, json!({"error": "the person interrupted instead of answering", "status": "cancelled"}));
-    assert_eq!(results[0].status, Status::Failed);
+    assert_eq!(results[0].status, Status::Cancelled);
 }
 
 #[tokio::test]

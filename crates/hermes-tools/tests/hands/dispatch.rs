@@ -9,7 +9,7 @@ use hermes_tools::gate::Permit;
 use hermes_tools::registry::Replace;
 use hermes_tools::run::{CallView, Disposition, Finished, Hands, Hook, OnFailure, Status, Verdict, Witness};
 use hermes_tools::tool::{Card, Output, Tool, ToolError};
-use hermes_types::{CallId, ToolCall};
+use hermes_types::{CallId, Event, ToolCall};
 use proptest::prelude::*;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -271,8 +271,14 @@ async fn an_interrupt_gives_every_call_its_result_at_once() {
     watcher.await.unwrap();
     assert!(began.elapsed() < Duration::from_millis(500), "{:?}", began.elapsed());
     let statuses: Vec<Status> = results.iter().map(|result| result.status).collect();
-    assert_eq!(statuses, [Status::Done, Status::Done, Status::Cancelled, Status::Cancelled]);
-    assert_eq!(results[3].disposition, Disposition::None);
+    assert_eq!(statuses, [Status::Cancelled; 4]);
+    assert_eq!(texts(&results)[0], r#"{"stopped":"polite"}"#, "it could say how far it had come");
+    let dispositions: Vec<Disposition> = results.iter().map(|result| result.disposition).collect();
+    assert_eq!(dispositions, [Disposition::Unknown, Disposition::Unknown, Disposition::None, Disposition::None]);
+    let heard = play.stage.events.lock().unwrap();
+    let ended = heard.iter().filter(|event| matches!(event, Event::ToolFinished { status: Status::Cancelled, .. }));
+    assert_eq!(ended.count(), 4, "those that never began are told too: {heard:?}");
+    drop(heard);
     assert!(!play.diary().iter().any(|line| line.contains("later") || line.contains("never")), "{:?}", play.diary());
 }
 

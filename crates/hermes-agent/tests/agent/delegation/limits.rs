@@ -53,6 +53,15 @@ async fn the_whole_tree_pays_from_one_purse() {
     assert_eq!(outcome.usage_of_all, Some(Usage { input: 330, output: 33, ..Usage::default() }));
     let [child] = children(&stage).await.try_into().unwrap();
     assert_eq!((child.usage.input, child.usage.output), (300, 30), "each session has its own account");
+    let answers = stage.events().into_iter().filter_map(|event| match event {
+        Event::Subagent { event, .. } => match *event {
+            Event::Answer { usage, .. } => usage,
+            _ => None,
+        },
+        _ => None,
+    });
+    let spent = Usage { input: 300, output: 30, ..Usage::default() };
+    assert_eq!(answers.collect::<Vec<_>>(), [spent], "what others spent is not its own");
     server.finish();
 }
 
@@ -71,6 +80,25 @@ async fn a_limit_that_a_sub_agent_reaches_ends_the_turn_of_its_parent_too() {
     let entry = entries(&stage, &agent).await.remove(0);
     assert_eq!((&entry["status"], &entry["summary"]), (&json!("failed"), &json!("More.")));
     assert!(entry["error"].as_str().unwrap().contains("200 tokens"), "{entry}");
+    server.finish();
+}
+
+/// What the sub-agents of a sub-agent spent is remembered in the next turn too.
+#[tokio::test]
+async fn a_limit_of_the_session_counts_every_generation() {
+    let [delegate, answer] = delegating(json!({"goal": "Lead", "role": "orchestrator"}));
+    let server = ModelServer::start([counted(delegate, 10, 1), counted(answer, 90, 10)]).await;
+    let [hand_on, report] = delegating(json!({"goal": "Spend"}));
+    server.when_asked("Lead", [counted(hand_on, 10, 1), counted(report, 10, 1)]);
+    server.when_asked("Spend", [counted(Move::say("Spent."), 300, 30)]);
+    let session = Caps { tokens: Some(400), ..Caps::default() };
+    let settings = Settings { limits: Limits { session, ..Limits::default() }, ..Plan::default().settings };
+    let tools = json!({"delegation": {"max_spawn_depth": 2}});
+    let stage = Stage::build(Plan { models: only(&server, CHAT), settings, tools, ..Plan::default() }).await;
+    let mut agent = stage.agent();
+    assert!(go(&stage, &mut agent).await.completed(), "the last call began below the limit");
+    let outcome = stage.turn(&mut agent, "And now?").await;
+    assert!(matches!(outcome.end, End::OverBudget(_)), "{:?}", outcome.end);
     server.finish();
 }
 

@@ -108,11 +108,16 @@ fn read(begun: &AtomicBool) -> io::Result<Vec<u8>> {
 
 fn image_url(path: &Path) -> Result<String, Trouble> {
     let unusable = |reason: &dyn std::fmt::Display| Trouble::Usage(format!("image {}: {reason}", path.display()));
-    let size = std::fs::metadata(path).map_err(|error| unusable(&error))?.len();
-    if size > LARGEST_IMAGE {
+    // Asked before it is opened: a pipe would be waited for, and a device may have no end.
+    if !std::fs::metadata(path).map_err(|error| unusable(&error))?.is_file() {
+        return Err(unusable(&"a folder, a pipe or a device, and no file"));
+    }
+    let mut bytes = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(LARGEST_IMAGE + 1).read_to_end(&mut bytes));
+    read.map_err(|error| unusable(&error))?;
+    if bytes.len() as u64 > LARGEST_IMAGE {
         return Err(unusable(&"larger than 20 MiB"));
     }
-    let bytes = std::fs::read(path).map_err(|error| unusable(&error))?;
     let kind = match bytes.as_slice() {
         [0x89, b'P', b'N', b'G', ..] => "png",
         [0xFF, 0xD8, 0xFF, ..] => "jpeg",

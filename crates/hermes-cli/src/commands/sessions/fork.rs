@@ -15,7 +15,7 @@ pub struct ForkArgs {
     /// Id, the beginning of an id, or title
     pub name: String,
     /// The last message of the copy, by its number in `show` (#12), or counted from the first one
-    #[arg(long, value_name = "MESSAGE", value_parser = number)]
+    #[arg(long, value_name = "MESSAGE", value_parser = number, allow_negative_numbers = true)]
     pub at: i64,
 }
 

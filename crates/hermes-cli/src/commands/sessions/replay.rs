@@ -18,7 +18,7 @@ pub struct ReplayArgs {
     /// Id, the beginning of an id, or title
     pub name: String,
     /// Only the first N requests
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), allow_negative_numbers = true)]
     pub until: Option<u64>,
     /// One JSON object
     #[arg(long)]

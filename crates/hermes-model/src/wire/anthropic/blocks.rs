@@ -4,12 +4,13 @@
 use hermes_types::{Object, Part, PartView};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::Value;
+use serde_json::value::RawValue;
 use std::borrow::Cow;
 
 /// A `cache_control` marker, as whoever placed the breakpoints wrote it.
 pub(super) type Marker<'a> = Option<&'a Value>;
 
-#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+#[derive(Debug, Clone, serde::Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum Block<'a> {
     Text {
@@ -35,7 +36,7 @@ pub(super) enum Block<'a> {
     ToolUse {
         id: Cow<'a, str>,
         name: Cow<'a, str>,
-        input: Object,
+        input: Input<'a>,
         #[serde(skip_serializing_if = "Option::is_none")]
         cache_control: Marker<'a>,
     },
@@ -50,6 +51,15 @@ pub(super) enum Block<'a> {
     Foreign(Foreign<'a>),
 }
 
+/// The arguments of a call, as they are written already.
+#[derive(Debug, Clone, serde::Serialize)]
+#[serde(untagged)]
+pub(super) enum Input<'a> {
+    Written(&'a RawValue),
+    Kept(&'a Object),
+    None {},
+}
+
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum Source<'a> {
@@ -58,7 +68,7 @@ pub(super) enum Source<'a> {
 }
 
 /// What a tool gave back, or the system prompt: plain text unless an image or a marker wants a list.
-#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+#[derive(Debug, Clone, serde::Serialize)]
 #[serde(untagged)]
 pub(super) enum Output<'a> {
     Text(Cow<'a, str>),

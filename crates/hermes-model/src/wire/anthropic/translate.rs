@@ -3,9 +3,10 @@
 //! Content is always written as a list, also where the protocol would take a string: a cache marker that moves on must
 //! not change the form of the text it leaves behind. No list is ever empty and no text in it is ever blank.
 
-use super::blocks::{Block, EMPTY, Marker, Output, kind, mark, marker, mention};
+use super::blocks::{Block, EMPTY, Input, Marker, Output, kind, mark, marker, mention};
 use hermes_types::{Arguments, Assistant, Content, Message, Object, Part, Plain, ToolCall, ToolResult};
 use serde_json::Value;
+use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ pub(super) enum Side {
     Tools,
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub(super) struct Turn<'a> {
     pub(super) side: Side,
     pub(super) blocks: Vec<Block<'a>>,
@@ -178,14 +179,17 @@ fn stray_tool_use(object: &Object) -> Block<'_> {
     Block::ToolUse {
         id: clean(text_at("id"), "tool_0"),
         name: clean(text_at("name"), "invalid_tool_call"),
-        input: object.get("input").and_then(Value::as_object).cloned().unwrap_or_default(),
+        input: object.get("input").and_then(Value::as_object).map_or(Input::None {}, Input::Kept),
         cache_control: None,
     }
 }
 
 /// The arguments with sorted keys, so that the same call has the same bytes; none when they cannot be read.
-fn input(arguments: &Arguments) -> Object {
-    serde_json::from_str(&arguments.canonical()).unwrap_or_default()
+fn input(arguments: &Arguments) -> Input<'_> {
+    match serde_json::from_str::<&RawValue>(arguments.canonical()) {
+        Ok(object) if object.get().starts_with('{') => Input::Written(object),
+        _ => Input::None {},
+    }
 }
 
 fn tool_result(message: &ToolResult, accepts: Accepts) -> Block<'_> {

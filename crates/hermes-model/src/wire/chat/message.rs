@@ -300,7 +300,7 @@ impl Serialize for WireCall<'_> {
         #[derive(serde::Serialize)]
         struct Function<'a> {
             name: &'a str,
-            arguments: Cow<'a, str>,
+            arguments: &'a str,
         }
         let function = &self.call.function;
         let mut map = serializer.serialize_map(None)?;

@@ -52,7 +52,7 @@ pub(super) enum Typed<'a> {
     FunctionCall {
         call_id: String,
         name: &'a str,
-        arguments: Cow<'a, str>,
+        arguments: &'a str,
     },
     FunctionCallOutput {
         call_id: String,
