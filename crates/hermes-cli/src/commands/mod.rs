@@ -16,7 +16,7 @@ pub mod profile;
 pub mod prompt;
 pub mod sessions;
 pub mod status;
-mod table;
+pub(crate) mod table;
 pub mod tools;
 mod waiting;
 

@@ -1,8 +1,9 @@
 //! The end of a turn on the screen: the answer where it is not there yet, what a person should know besides, the usage
 //! file, and the exit code, which says the same in every form.
 
+use super::drawing::{Voice, err};
 use super::words;
-use super::{Aside, EXIT_FAILED, EXIT_INTERRUPTED, GoOn, ONESHOT, Screen, State, Voice, err, report};
+use super::{Aside, EXIT_FAILED, EXIT_INTERRUPTED, GoOn, ONESHOT, Screen, State, report};
 use crate::args::OutputFormat;
 use crate::commands::paper::{json_line, one_line};
 use hermes_core::turn::{End, Outcome};
