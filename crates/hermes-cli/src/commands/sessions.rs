@@ -24,19 +24,20 @@ use crate::memory;
 use crate::settings::Home;
 use clap::{Args, Subcommand};
 use hermes_core::store::SessionStore;
-use paper::{Paper, json_pretty};
+use paper::{Paper, json_pretty, one_line};
 use serde::Serialize;
 use when::Clock;
 
 const EXAMPLES: &str = "\
 Examples:
   hermes sessions                            the newest conversations
-  hermes sessions show \"Fix the build\"       read one, by title or by the beginning of its id
+  hermes sessions show \"Fix the build\"       read one, by title or id
   hermes sessions search docker NOT compose --since 2w
   hermes sessions export --all -o all.jsonl
   hermes sessions prune --older-than 90d --dry-run
 
-A time is how long ago (5h, 2d, 1w, or a number of days) or a date (2026-07-05, \"2026-07-05 14:30\").";
+A time is how long ago (5h, 2d, 1w, or a number of days) or a date
+(2026-07-05, \"2026-07-05 14:30\").";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -162,6 +163,16 @@ fn nothing_yet(command: &StoreCommand, console: &mut Console<'_>) -> Result<Exit
 
 /// What stands for a conversation without a word.
 const NOTHING_SAID: &str = "(nothing said)";
+
+/// What a conversation is called where it has no other name: its title, or the question it begins with.
+fn called(title: Option<&str>, preview: &str) -> String {
+    match title {
+        Some(title) => one_line(title),
+        None if preview.is_empty() => NOTHING_SAID.to_owned(),
+        None => one_line(preview),
+    }
+}
+
 const NO_STORE: &str = "There are no conversations yet. `hermes -z \"why is the sky blue?\"` begins one.";
 
 /// A number of things to show.

@@ -25,7 +25,7 @@ async fn words_calls_and_the_way_on_are_lines_of_their_own() {
     let ran = on_terminal(&world, 80, "chat -q hi").await.expect_code(0);
     let mut lines = shown(&ran.stdout, 80);
     let last = lines.pop().unwrap_or_default();
-    let id = last.strip_prefix("… session ").and_then(|rest| rest.strip_suffix(" · hermes chat -c -q \"…\" goes on"));
+    let id = last.strip_prefix("… session ").and_then(|rest| rest.strip_suffix(" · to go on: hermes chat -c -q \"…\""));
     assert!(id.is_some_and(is_session_id), "{last}");
     let lines: Vec<&str> = lines.iter().map(|line| without_time(line)).collect();
     assert_eq!(lines, ["Let me look.", "✓ terminal  echo a && echo b # a long comment on it", "Two lines."]);
@@ -71,7 +71,7 @@ async fn a_long_command_is_named_while_it_runs() {
 
 #[tokio::test]
 async fn consent_is_asked_for_in_the_middle_of_a_turn() {
-    let refused = "⊘ terminal  rm -rf build  not permitted";
+    let refused = "⊘ terminal  rm -rf build  not permitted: you said no";
     for (keys, stays, mark) in [("o\n", false, "✓ terminal  rm -rf build"), ("n\n", true, refused)] {
         let server = ModelServer::start([
             Move::say("I will clean up.").call("terminal", json!({"command": "rm -rf build"})),
@@ -98,5 +98,40 @@ async fn an_interrupt_at_a_question_is_no_consent() {
     person.sees(QUESTION).await.types("\u{3}").await.sees("to go on: hermes --resume ").await;
     let (code, seen) = person.leaves().await;
     assert_eq!((code, world.work_dir().join("build").exists()), (Some(130), true), "{seen}");
+    server.finish();
+}
+
+#[tokio::test]
+async fn whoever_is_left_without_an_answer_is_told_how_to_get_it() {
+    let server = ModelServer::start([Move::status(401), Move::say("Here it is.")]).await;
+    let world = home_at(&server).env("TERM", "xterm").env("NO_COLOR", "1");
+    let ran = on_terminal(&world, 80, "chat -q hi").await.expect_code(1);
+    let lines = shown(&ran.stdout, 80);
+    let way = lines.last().and_then(|line| line.strip_prefix("  to go on: hermes ")).expect("a way on");
+    let ran = on_terminal(&world, 80, way).await.expect_code(0);
+    assert!(shown(&ran.stdout, 80).contains(&"Here it is.".to_owned()), "{}", ran.stdout);
+    server.finish();
+
+    let server =
+        ModelServer::start([Move::say("words that were seen").chunk(6).cut_after(2), Move::say("The rest.")]).await;
+    let world = home_at(&server).env("TERM", "xterm").env("NO_COLOR", "1");
+    let ran = on_terminal(&world, 80, "chat -q hi").await.expect_code(1);
+    let lines = shown(&ran.stdout, 80);
+    let way = lines.last().and_then(|line| line.strip_prefix("  to go on: hermes ")).expect("a way on");
+    assert!(way.ends_with(" -q \"go on\""), "{way}");
+    let ran = on_terminal(&world, 80, way).await.expect_code(0);
+    assert!(shown(&ran.stdout, 80).contains(&"The rest.".to_owned()), "{}", ran.stdout);
+    server.finish();
+}
+
+#[tokio::test]
+async fn a_plan_shows_how_far_it_is_and_a_command_what_it_ended_with() {
+    let item = |id: &str, content: &str, status: &str| json!({"id": id, "content": content, "status": status});
+    let plan = json!({"todos": [item("1", "Look around", "completed"), item("2", "Build it", "in_progress")]});
+    let server = ModelServer::start([Move::say("").call("todo", plan), run("exit 7"), Move::say("Ok.")]).await;
+    let ran = on_terminal(&home_at(&server).env("TERM", "xterm"), 80, "chat -q hi").await.expect_code(0);
+    let lines = shown(&ran.stdout, 80);
+    let lines: Vec<&str> = lines.iter().map(|line| without_time(line)).take(3).collect();
+    assert_eq!(lines, ["✓ todo  1 of 2 done, now: Build it", "✗ terminal  exit 7  exit 7", "Ok."]);
     server.finish();
 }

@@ -122,7 +122,8 @@ async fn help_is_a_command_and_what_is_missing_is_called_so() {
     let (word, flag) = (hermes(&world, &["help"]).await, hermes(&world, &["--help"]).await);
     assert_eq!(told(&word), (Some(0), flag.stdout.as_str(), ""));
     for (arguments, message) in [
-        (&["setup"][..], "hermes: `hermes setup` is not there yet; `hermes --help` shows what is\n"),
+        (&["setup"][..], "hermes: there is no `hermes setup` here; what comes nearest: hermes model\n"),
+        (&["chat", "-q", "hi", "--tui"], "hermes: `--tui` is not there yet; `hermes --help` shows what is\n"),
         (
             &["-p", "default", "cron", "list", "--all"],
             "hermes: `hermes cron` is not there yet; `hermes --help` shows what is\n",
@@ -167,4 +168,13 @@ async fn a_wrong_command_line_is_exit_2_with_a_hint() {
         assert_eq!(ran.stdout, "");
         assert!(ran.stderr.contains(hint), "{arguments:?}: {}", ran.stderr);
     }
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_there_is_named_before_a_model_is_asked_for() {
+    let world = nowhere().config("model:\n  base_url: http://127.0.0.1:9/v1\n");
+    let ran = hermes(&world, &["-z", "hi"]).await.expect_code(1);
+    let message = "hermes -z: http://127.0.0.1:9/v1 lists no model. Is a server running there? If it is, name the model: \
+                   `hermes config set model.default MODEL`, or `-m MODEL` for once\n";
+    assert_eq!(ran.stderr, message);
 }

@@ -99,7 +99,7 @@ impl End {
         let text = match self {
             Self::Answered(_) | Self::SaidBefore => return None,
             Self::LastWord { most, .. } => format!(
-                "the turn used all of its {most} iterations; this is what there is. `--max-turns N` or agent.max_turns allows more"
+                "all {most} steps of the turn are used; this is what there is. `--max-turns N` or agent.max_turns allows more"
             ),
             Self::BrokenOff => "the connection broke off; the answer is incomplete".into(),
             Self::TooLong => "the answer is longer than the model may write, even in four parts; ask for less at a time, or raise model.max_tokens".into(),

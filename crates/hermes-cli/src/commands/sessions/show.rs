@@ -92,7 +92,9 @@ impl Page<'_> {
     }
 
     fn head(&self, session: &Session, compressions: &[CompressionRecord], family: &[Relative]) -> String {
-        let title = session.title.as_deref().map_or_else(|| "(no title)".into(), one_line);
+        let own = family.iter().find(|relative| relative.id == session.id);
+        let title = super::called(session.title.as_deref(), own.map(|own| own.preview.as_str()).unwrap_or_default());
+        let title = self.glance().map_or_else(|| title.clone(), |width| cut(&title, width));
         let mut lines = vec![self.paper.ink(Ink::Bold, &title)];
         let shortened = shortened(compressions).map(|told| ("shortened", told));
         let rows = facts(session, self.clock).into_iter().chain(shortened).chain(kin(session, family));
