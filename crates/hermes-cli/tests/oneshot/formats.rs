@@ -97,6 +97,7 @@ async fn json_is_one_object_for_success_and_failure() {
                 "text": "Blue light scatters more.", "reasoning": "Short waves.", "stop_reason": "stop",
                 "usage": {"input_tokens": 7, "output_tokens": 5, "cache_read_tokens": 2, "cache_write_tokens": 1,
                     "reasoning_tokens": 3, "cost": 0.0015},
+                "cost": {"usd": 0.0015, "status": "actual", "source": "provider_cost_api"},
             }),
         ),
         (
