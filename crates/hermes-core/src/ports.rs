@@ -20,6 +20,9 @@ pub trait Model: Send + Sync {
         Cost::stated(usage)
     }
 
+    /// Nothing will be asked for a while: what only makes the next request faster need not be held.
+    fn rest(&self) {}
+
     /// The only way to ask. The stream begins with [`Delta::Sent`] and ends with [`Delta::Done`] or a fault; dropping it
     /// hangs up.
     fn stream(&self, request: Arc<Request>) -> BoxStream<'static, Result<Delta, Fault>>;

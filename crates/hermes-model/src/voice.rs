@@ -8,7 +8,7 @@ use crate::receiver;
 use crate::resolve::{Runtime, Staleness};
 use crate::secret::{BoundSecret, Origin, Secret};
 use crate::transport::{Answer, Call, Tls, Transport};
-use crate::wire::{ApiMode, Decoder, End, Target, fault, sse};
+use crate::wire::{ApiMode, Decoder, End, Pages, Target, fault, sse};
 use bytes::Bytes;
 use futures_util::stream::{BoxStream, once};
 use futures_util::{Stream, StreamExt, TryFutureExt};
@@ -17,7 +17,7 @@ use hermes_types::{Content, Cost, Delta, Fault, FaultKind, Part, Reasoning, Requ
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::future::ready;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use url::Url;
 
@@ -95,11 +95,13 @@ pub struct Voice {
     /// What the calls cost, where that is known here.
     tariff: Option<Tariff>,
     transport: Arc<dyn Transport>,
+    /// What was written of the conversation this model is asked about.
+    pages: Mutex<Pages>,
 }
 
 impl Voice {
     pub fn new(endpoint: Endpoint, transport: Arc<dyn Transport>) -> Self {
-        Self { endpoint, tariff: None, transport }
+        Self { endpoint, tariff: None, transport, pages: Mutex::default() }
     }
 
     #[must_use]
@@ -109,7 +111,8 @@ impl Voice {
 
     fn call(&self, request: &Request) -> Call {
         let Endpoint { mode, target, credential, headers, defaults, tls, .. } = &self.endpoint;
-        let encoded = mode.encode(&defaults.fill(request), target);
+        let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
+        let encoded = mode.encode_on(&mut pages, &defaults.fill(request), target);
         let mut call = Call::post(encoded.url, encoded.body);
         call.headers.push(("content-type".into(), "application/json".into()));
         call.headers.push(("accept".into(), "text/event-stream".into()));
@@ -143,6 +146,10 @@ impl Model for Voice {
 
     fn price(&self, usage: &Usage) -> Cost {
         self.tariff.as_ref().map_or_else(|| Cost::stated(usage), |tariff| tariff.price(usage))
+    }
+
+    fn rest(&self) {
+        *self.pages.lock().unwrap_or_else(PoisonError::into_inner) = Pages::default();
     }
 
     fn stream(&self, request: Arc<Request>) -> BoxStream<'static, Result<Delta, Fault>> {

@@ -47,6 +47,9 @@ impl Turn<'_> {
                 () = self.has_left(stop) => break,
             }
         }
+        if let Some(model) = self.talk.line.model() {
+            model.rest();
+        }
         self.tell(outcome.event());
         outcome
     }
