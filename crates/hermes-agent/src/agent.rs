@@ -361,10 +361,7 @@ pub(crate) async fn first_of(store: &dyn SessionStore, session: &SessionId) -> R
 
 /// The plan of the conversation, from the last result that told it.
 fn restore_plan(desk: &Desk, history: &[Message]) {
-    let results = history.iter().rev().filter_map(|message| match message {
-        Message::Tool(result) if result.name.as_deref() == Some("todo") => Some(result.content.text()),
-        other => plan_in(other).map(str::to_owned),
-    });
+    let results = history.iter().rev().filter_map(plan_in);
     for result in results {
         if desk.todo.restore(&result) {
             return;

@@ -88,6 +88,14 @@ impl Meter {
         }
     }
 
+    /// How much of an estimate is so many tokens of the provider.
+    pub fn as_estimated(&self, counted: u64) -> u64 {
+        match self.rate {
+            Some(rate) => (counted as f64 / rate) as u64,
+            None => counted,
+        }
+    }
+
     fn estimated(&self, messages: usize) -> u64 {
         messages.checked_sub(1).and_then(|last| self.sums.get(last)).copied().unwrap_or_default()
     }
