@@ -130,9 +130,7 @@ async fn stream(name: &str, code: i32, script: impl Into<hermes_testkit::Script>
 async fn stream_in_window(name: &str, window: u64, script: impl Into<hermes_testkit::Script>) {
     let server = ModelServer::start(script).await;
     server.allow_prefix_break("compression");
-    let settings = settings(&server.base_url(), "chat_completions");
-    let window = format!("model:\n  context_length: {window}\n");
-    let world = home_at(&server).config(&settings.replacen("model:\n", &window, 1));
+    let world = home_with_window(&server, window);
     record(name, 0, &world, server, &[]).await;
 }
 
