@@ -139,9 +139,7 @@ async fn stream(name: &str, code: i32, script: impl Into<hermes_testkit::Script>
 async fn stream_in_window(name: &str, window: u64, script: impl Into<hermes_testkit::Script>) {
     let server = ModelServer::start(script).await;
     server.allow_prefix_break("compression");
-    let settings = settings(&server.base_url(), "chat_completions");
-    let window = format!("model:\n  context_length: {window}\n");
-    let world = home_at(&server).config(&settings.replacen("model:\n", &window, 1));
+    let world = home_with_window(&server, window);
     record(name, 0, &world, server, &[]).await;
 }
 
@@ -196,10 +194,11 @@ async fn streams_of_turns_with_tools_are_what_they_were() {
 
 #[tokio::test]
 async fn streams_of_long_conversations_are_what_they_were() {
-    let count = |from: u32| Move::say("").call("terminal", json!({"command": format!("seq {from} {}", from + 999)}));
-    let counts = (0..9).map(|n| count(n * 1000).no_usage()).chain([Move::say("All counted.").chunk(20).no_usage()]);
-    stream_in_window("compressed", 24_000, counts.collect::<Vec<_>>()).await;
-    stream_in_window("not_compressed", 4_000, [Move::say("Hello.").chunk(20).no_usage()]).await;
+    let count = |from: u32| Move::say("").call("terminal", json!({"command": format!("seq {from} {}", from + 1999)}));
+    let counts = [1000, 3000, 5000, 7000].map(|from| count(from).no_usage());
+    let moves: Vec<Move> = counts.into_iter().chain([Move::say("All counted.").chunk(20).no_usage()]).collect();
+    stream_in_window("compressed", 24_000, moves).await;
+    stream_in_window("not_compressed", 2_000, [Move::say("Hello.").chunk(20).no_usage()]).await;
 }
 
 #[test]
