@@ -6,6 +6,7 @@
 use crate::clock::Clock;
 use crate::plan::{LONGEST_WAIT, Means, Step, Tries, plan};
 use crate::ports::{Listener, Model, Recorder, Switchboard};
+use crate::receipt::Receipt;
 use crate::recording::Recording;
 use crate::stop::Stop;
 use crate::watch::{Limits, watch};
@@ -55,6 +56,8 @@ pub struct Line {
     breaks: Option<BreakCause>,
     /// What led to the next attempt, for the record.
     came_by: CameBy,
+    /// Answers that were counted and then thrown away.
+    wasted: Vec<Receipt>,
     /// The window of this model, by its own word, where that is less than was known.
     window: Option<Learnt>,
 }
@@ -70,7 +73,8 @@ struct Learnt {
 impl Line {
     pub fn begin_turn(&mut self, now: Duration) {
         if self.place > 0 && self.rests_until.is_none_or(|until| now >= until) {
-            *self = Self { calls: self.calls, breaks: Some(BreakCause::Fallback), ..Self::default() };
+            let wasted = self.take_wasted();
+            *self = Self { calls: self.calls, breaks: Some(BreakCause::Fallback), wasted, ..Self::default() };
         }
     }
 
@@ -103,6 +107,11 @@ impl Line {
         {
             self.window = Some(Learnt { tokens, is_news: true });
         }
+    }
+
+    /// What answers cost that broke off and were asked for again; whoever keeps books takes it after each question.
+    pub fn take_wasted(&mut self) -> Vec<Receipt> {
+        std::mem::take(&mut self.wasted)
     }
 
     /// Attempts so far, those that failed included.
@@ -214,7 +223,7 @@ async fn attempt(
     let scene = Scene { place: line.place, came_by: std::mem::take(&mut line.came_by), ..Scene::default() };
     let mut recording = Recording::begin(ports.recorder, card, request.session.clone(), scene);
     let mut deltas = std::pin::pin!(watch(model.stream(request), limits, ports.clock, ports.listener));
-    let mut shown = false;
+    let (mut shown, began) = (false, ports.clock.elapsed());
     let failed = |fault, shown| Failure { fault, during: if shown { During::Answer } else { During::Request } };
     loop {
         let delta = tokio::select! {
@@ -227,6 +236,8 @@ async fn attempt(
             Some(Ok(Delta::Done(reply))) => {
                 recording.answered(Answered::Reply(reply.clone()));
                 if reply.cut_off && !(manner.live && shown) {
+                    let took = ports.clock.elapsed().saturating_sub(began);
+                    line.wasted.extend(reply.usage.map(|usage| Receipt::of(model, usage, took)));
                     let fault = Fault::new(FaultKind::Timeout, "the answer broke off in the middle");
                     return Err(failed(fault, shown));
                 }

@@ -109,7 +109,14 @@ impl<'a> Turn<'a> {
         if let Some(thoughts) = reply.message.reasoning.as_ref().filter(|text| !text.trim().is_empty()) {
             self.reasoning = Some(thoughts.clone());
         }
-        if !self.ports.purse.pay(self.receipt.as_ref()) && !self.price_told {
+        let receipt = self.receipt.take();
+        self.pay_from_purse(receipt.as_ref());
+        self.receipt = receipt;
+    }
+
+    /// Tells once when a limit in dollars cannot be held.
+    pub(super) fn pay_from_purse(&mut self, receipt: Option<&Receipt>) {
+        if !self.ports.purse.pay(receipt) && !self.price_told {
             self.price_told = true;
             let model = self.talk.line.model().map(|model| model.card().model.clone()).unwrap_or_default();
             self.notice(Notice::PriceUnknown { model });

@@ -70,6 +70,11 @@ impl Turn<'_> {
         manner.seed = manner.seed.wrapping_add(self.talk.line.calls());
         let asked = ask(request, &mut self.talk.line, manner, &ports, stop).await;
         let took = self.clock().saturating_sub(began);
+        // The provider counts an answer that broke off, too.
+        for wasted in self.talk.line.take_wasted() {
+            self.pay_from_purse(Some(&wasted));
+            self.ports.book.paid(Some(&wasted)).await.map_err(lost)?;
+        }
         let reply = asked.map_err(|fault| match fault.kind {
             FaultKind::Interrupted => End::Interrupted(Interrupted::WhileAsking),
             _ => End::Unanswered(fault),
