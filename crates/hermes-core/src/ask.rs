@@ -77,7 +77,8 @@ struct Learnt {
 impl Line {
     pub fn begin_turn(&mut self, now: Duration) {
         if self.place > 0 && self.rests_until.is_none_or(|until| now >= until) {
-            *self = Self { calls: self.calls, breaks: Some(BreakCause::Fallback), ..Self::default() };
+            let in_vain = self.take_in_vain();
+            *self = Self { calls: self.calls, breaks: Some(BreakCause::Fallback), in_vain, ..Self::default() };
         }
         self.until = None;
     }
@@ -88,7 +89,7 @@ impl Line {
     }
 
     /// What has to be paid for answers that nobody got, and to whom.
-    pub(crate) fn take_in_vain(&mut self) -> Vec<Receipt> {
+    pub fn take_in_vain(&mut self) -> Vec<Receipt> {
         std::mem::take(&mut self.in_vain)
     }
 
@@ -255,7 +256,7 @@ async fn attempt(
     let scene = Scene { place: line.place, came_by: std::mem::take(&mut line.came_by), ..Scene::default() };
     let mut recording = Recording::begin(ports.recorder, card, request.session.clone(), scene);
     let mut deltas = std::pin::pin!(watch(model.stream(request), limits, ports.clock, ports.listener));
-    let mut shown = false;
+    let (mut shown, began) = (false, ports.clock.elapsed());
     let failed = |fault, shown| Failure { fault, during: if shown { During::Answer } else { During::Request } };
     loop {
         let delta = tokio::select! {
@@ -268,7 +269,8 @@ async fn attempt(
             Some(Ok(Delta::Done(reply))) => {
                 recording.answered(Answered::Reply(reply.clone()));
                 if reply.cut_off && !(manner.live && shown) {
-                    line.in_vain.extend(reply.usage.map(|usage| Receipt::of(model, usage, Duration::ZERO)));
+                    let took = ports.clock.elapsed().saturating_sub(began);
+                    line.in_vain.extend(reply.usage.map(|usage| Receipt::of(model, usage, took)));
                     let fault = Fault::new(FaultKind::Timeout, "the answer broke off in the middle");
                     return Err(failed(fault, shown));
                 }

@@ -100,9 +100,12 @@ impl Auxiliary {
         let (mut line, began) = (Line::default(), self.clock.elapsed());
         let result = ask(request, &mut line, self.manner(), &ports, stop).await;
         let usage = result.as_ref().ok().and_then(|reply| reply.usage);
-        if let (Some(till), Some(model), Some(usage)) = (&self.till, line.model(), usage) {
-            let receipt = Receipt::of(&**model, usage, self.clock.elapsed().saturating_sub(began));
-            tell_of(&till.pay(session.as_ref(), task, &receipt).await, task, &receipt.card.model);
+        let took = self.clock.elapsed().saturating_sub(began);
+        let answered = line.model().zip(usage).map(|(model, usage)| Receipt::of(&**model, usage, took));
+        if let Some(till) = &self.till {
+            for receipt in line.take_in_vain().iter().chain(&answered) {
+                tell_of(&till.pay(session.as_ref(), task, receipt).await, task, &receipt.card.model);
+            }
         }
         if let Err(Fault { kind: FaultKind::Billing, .. }) = &result {
             self.rest(&at.lock().unwrap_or_else(PoisonError::into_inner));

@@ -7,6 +7,7 @@ use hermes_core::store::{Ledger, Sessions};
 use hermes_store::SqliteStore;
 use hermes_types::{EndReason, NewSession, SessionId, Usage, Usd};
 use std::sync::Arc;
+use std::time::Duration;
 
 const PRICES: &str = "pricing:\n  overrides:\n    rehearsal-model: {input: 1000, output: 5000, cache_read: 100}\n";
 const SMART: &str =
@@ -132,6 +133,23 @@ async fn what_nobody_names_a_price_for_is_unknown_and_never_nothing() {
     assert_eq!((&bill["total"]["cost_status"], &bill["total"]["unpriced_calls"]), (&json!("unknown"), &json!(1)));
     let told = hermes(&world, &["sessions", "cost", &id]).await.expect_code(0);
     assert!(told.stdout.contains("not known") && told.stderr.contains("pricing.overrides"), "{told:?}");
+    server.finish();
+}
+
+#[tokio::test]
+async fn a_list_is_asked_for_by_the_way_and_the_answer_does_not_wait_for_it() {
+    let slow = Move::say("Hello.").delay(Duration::from_millis(700));
+    let server = ModelServer::start([slow, Move::say("Again.")]).await;
+    server.list_models([json!({"id": "rehearsal-model", "max_model_len": 65536})]);
+    let world = home_at(&server);
+    assert_eq!(told(&hermes(&world, &["-z", "hi"]).await), (Some(0), "Hello.\n", ""));
+    let file = world.hermes_home().join("cache/endpoint_models.json");
+    let kept = std::fs::read_to_string(&file).expect("it came while the model thought");
+    assert!(kept.contains("65536"), "{kept}");
+    // For an hour nobody is asked again; a list that cannot be had costs nothing either.
+    server.refuse_models(500);
+    assert_eq!(told(&hermes(&world, &["-z", "hi"]).await), (Some(0), "Again.\n", ""));
+    assert_eq!(std::fs::read_to_string(&file).expect("still there"), kept);
     server.finish();
 }
 

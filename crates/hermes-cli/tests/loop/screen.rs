@@ -18,6 +18,7 @@ fn shown(bytes: &str, columns: u16) -> Vec<String> {
 
 #[tokio::test]
 async fn words_calls_and_the_way_on_are_lines_of_their_own() {
+    const SPENT: &str = "… 2 calls, 240 tokens, price not known";
     let look =
         Move::say("Let me look.").call("terminal", json!({"command": "echo a && echo b # a long comment on it"}));
     let server = ModelServer::start([look, Move::say("Two lines.")]).await;
@@ -28,13 +29,13 @@ async fn words_calls_and_the_way_on_are_lines_of_their_own() {
     let id = last.strip_prefix("… session ").and_then(|rest| rest.strip_suffix(" · to go on: hermes chat -c -q \"…\""));
     assert!(id.is_some_and(is_session_id), "{last}");
     let lines: Vec<&str> = lines.iter().map(|line| without_time(line)).collect();
-    assert_eq!(lines, ["Let me look.", "✓ terminal  echo a && echo b # a long comment on it", "Two lines."]);
+    assert_eq!(lines, ["Let me look.", "✓ terminal  echo a && echo b # a long comment on it", "Two lines.", SPENT]);
 
     server.extend(Move::say("Still two."));
     let ran = on_terminal(&world, 80, "chat -c -q again").await.expect_code(0);
     let lines = shown(&ran.stdout, 80);
     assert_eq!(lines[..2], [format!("… going on with session {}", id.unwrap_or_default()), "Still two.".to_owned()]);
-    assert_eq!(lines[2], last);
+    assert_eq!(lines[2..], ["… 1 call, 120 tokens, price not known".to_owned(), last]);
     server.finish();
 
     let server = ModelServer::start([Move::say("Hello.")]).await;

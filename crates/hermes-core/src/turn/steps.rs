@@ -8,14 +8,12 @@ use super::words;
 use crate::ask::ask;
 use crate::book::Replied;
 use crate::prompt::steer;
-use crate::receipt::Receipt;
 use crate::stop::Stop;
 use hermes_types::{
     AgainReason, Content, Event, FaultKind, Finished, Message, Notice, Reply, StopReason, ToolCall, ToolChoice,
     ToolStatus,
 };
 use std::collections::{BTreeSet, HashSet};
-use std::time::Duration;
 
 /// Room for the output where neither settings nor provider named any, before it is doubled.
 const USUAL_OUTPUT: u32 = 4_096;
@@ -77,7 +75,7 @@ impl Turn<'_> {
             manner.seed = manner.seed.wrapping_add(self.talk.line.calls());
             let asked = ask(request, &mut self.talk.line, manner, &ports, stop).await;
             let took = self.clock().saturating_sub(began);
-            self.pay_in_vain(took).await;
+            self.pay_in_vain().await;
             match asked {
                 Ok(reply) => {
                     self.count(&reply, took);
@@ -93,9 +91,8 @@ impl Turn<'_> {
     }
 
     /// Answers that broke off were counted by the provider, so they are counted here.
-    async fn pay_in_vain(&mut self, took: Duration) {
+    async fn pay_in_vain(&mut self) {
         for receipt in self.talk.line.take_in_vain() {
-            let receipt = Receipt { took, ..receipt };
             self.count_receipt(Some(&receipt));
             let paid = self.ports.book.paid(Some(&receipt)).await;
             self.remember_loss(paid.map_err(lost));

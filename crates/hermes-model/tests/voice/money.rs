@@ -92,3 +92,20 @@ async fn the_same_receipt_comes_of_every_way_to_count() {
         server.finish();
     }
 }
+
+#[tokio::test]
+async fn an_answer_that_broke_off_and_was_asked_for_again_is_paid_for_too() {
+    let usage = Usage { input: 10, output: 20, ..Usage::default() };
+    let broken = Move::say("a long answer that is cut in the middle").chunk(4).usage(usage).cut_after(5);
+    let server = ModelServer::start([broken, Move::say("whole").usage(usage)]).await;
+    let mut config = priced(&server);
+    config["providers"]["stage"]["api_mode"] = ApiMode::AnthropicMessages.as_str().into();
+    let mut talk = Stage::new(config).conversation().await;
+    assert_eq!(talk.ask(question("hi")).await.reply().text(), "whole");
+    let wasted = talk.wasted();
+    assert_eq!(wasted.len(), 1, "{wasted:?}");
+    assert_eq!(wasted[0].usage.input, 10, "the protocol counts what was read before it answers");
+    assert!(wasted[0].cost.known() >= Some(usd("0.01")), "{wasted:?}");
+    assert_eq!(talk.wasted(), [], "it is paid once");
+    server.finish();
+}
