@@ -123,7 +123,7 @@ impl Book {
     pub(crate) async fn enter(&self) -> Result<Option<Vec<Message>>, StoreError> {
         *self.lost.lock().unwrap_or_else(PoisonError::into_inner) = None;
         let Some(store) = self.store() else { return Ok(None) };
-        let taken = store.take(&self.session()).await;
+        let taken = self.take(&**store).await;
         let refused = matches!(taken, Err(StoreError::Taken { .. }));
         self.refused.store(refused, Ordering::Relaxed);
         let before = *self.memory();
@@ -145,6 +145,19 @@ impl Book {
         *self.newest.lock().unwrap_or_else(PoisonError::into_inner) = newest;
         *self.memory() = Memory::AtWork;
         Ok(Some(whole.into_iter().map(|(_, message)| message).collect()))
+    }
+
+    /// Takes the session, or the one in which another program went on with a shorter conversation.
+    async fn take(&self, store: &dyn SessionStore) -> Result<Option<MessageId>, StoreError> {
+        loop {
+            match store.take(&self.session()).await {
+                Err(StoreError::GoesOn { next, .. }) => {
+                    *self.session.lock().unwrap_or_else(PoisonError::into_inner) = next;
+                    *self.newest.lock().unwrap_or_else(PoisonError::into_inner) = None;
+                }
+                taken => return taken,
+            }
+        }
     }
 
     /// A turn begins behind what is known; `scene` gets when and where that is.

@@ -125,7 +125,9 @@ impl Turn<'_> {
 
     /// A session is in the middle of one turn at a time, and each begins where the one before ended, whoever had it.
     async fn enter(&mut self) -> Result<(), End> {
-        match self.ports.book.enter().await {
+        let entered = self.ports.book.enter().await;
+        self.talk.session = self.ports.book.session();
+        match entered {
             Ok(Some(whole)) => self.talk.reload(whole),
             Ok(None) => {}
             Err(taken @ StoreError::Taken { .. }) => return Err(End::Taken(taken.to_string())),
