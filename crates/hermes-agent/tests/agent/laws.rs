@@ -132,7 +132,7 @@ impl Theatre {
         self.stage.beginning(&format!("20260102_030405_{number:06x}"))
     }
 
-    /// Everything that ran so far, by the number of the call; what only looks may run again after a fall.
+    /// Everything that ran in this tale so far, by the number of the call; what only looks may run again after a fall.
     fn ran(&self, tale: &Tale) -> Vec<u64> {
         let counts = |tool: &&Puppet| tale.falls.is_empty() || !tool.only_looks();
         let all = self.tools.iter().filter(counts).flat_map(Puppet::ran);
@@ -166,6 +166,8 @@ impl Theatre {
     }
 
     async fn tell(&self, tale: &Tale) -> Result<(), TestCaseError> {
+        // What may run again in one tale may not in the next.
+        self.tools.iter().for_each(Puppet::forget);
         let model = Scripted::new(&tale.acts, tale.has_spare, tale.reuses_ids);
         let (kit, beginning) = (self.kit(tale, &model), self.beginning());
         let agent = Agent::begin(kit.clone(), beginning.clone());
