@@ -125,6 +125,8 @@ impl Theatre {
     fn kit(&self, tale: &Tale, model: &Arc<Scripted>) -> Arc<Kit> {
         let mut kit = Kit { switchboard: model.clone(), ..self.stage.kit.clone() };
         kit.settings.iterations = tale.iterations;
+        // A conversation that a provider finds too long would be made shorter; that has laws of its own.
+        kit.settings.compression.enabled = false;
         kit.settings.limits = Limits { turn: Caps { tokens: tale.tokens, ..Caps::default() }, ..Limits::default() };
         Arc::new(kit)
     }
