@@ -23,8 +23,8 @@ use crate::session;
 use crate::store::SqliteStore;
 use hermes_core::store::{Kept, Ledger};
 use hermes_types::{
-    Bill, CallId, CallRecord, CompressionRecord, EffectRecord, EffectState, Insights, Moment, SessionId, Spent, SummaryRest,
-    TurnRecord, UsageRow,
+    Bill, CallId, CallRecord, CompressionRecord, EffectRecord, EffectState, Insights, Moment, SessionId, Spent,
+    SummaryRest, TurnRecord, UsageRow,
 };
 use std::collections::BTreeMap;
 use std::time::Duration;

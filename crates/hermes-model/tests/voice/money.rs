@@ -53,7 +53,7 @@ async fn a_side_job_pays_from_the_purse_of_its_turn_and_is_refused_when_that_is_
 async fn a_window_that_a_refusal_names_is_remembered_once_the_model_answers() {
     let refusal = json!({"error": {"code": "context_length_exceeded",
         "message": "This model's maximum context length is 8192 tokens. However, your messages resulted in 9001 tokens."}});
-    let refused = || Move::status(400).body(&refusal.to_string());
+    let refused = || Move::status(400).body(refusal.to_string());
     let server = ModelServer::start([refused(), refused(), Move::say("short enough")]).await;
     let mut talk = Stage::at(&server, ApiMode::ChatCompletions).conversation().await;
     let almanac = talk.company.knowledge.almanac.clone();

@@ -3,8 +3,8 @@
 use crate::stage::{Kind, Stage};
 use hermes_core::store::{Ledger, Sessions, StoreError, Transcript};
 use hermes_types::{
-    CallId, CallRecord, CompressionRecord, Cost, CostStatus, EffectRecord, EffectState, Message, Moment, NewSession,
-    Object, SessionId, Spent, SummaryRest, TurnRecord, Usage, UsageRow, Usd,
+    BillRow, CallId, CallRecord, CompressionRecord, Cost, CostStatus, EffectRecord, EffectState, EndReason, Message,
+    Moment, NewSession, Object, Payer, SessionId, Spent, SummaryRest, TurnRecord, Usage, UsageRow, Usd,
 };
 use rusqlite::Connection;
 use std::time::Duration;
@@ -393,5 +393,69 @@ async fn what_was_spent_since_a_moment_tells_what_it_does_not_know() {
         stage.store.delete(&other).await.expect("deleted");
         assert_eq!(since(1.0).await, Ok(expected), "what was spent stays spent");
         assert_eq!(since(6.0).await, Ok(Spent::default()), "{:?}", stage.kind);
+    }
+}
+
+/// A session below another one, with what marks it as somebody's errand or another way.
+async fn below(stage: &Stage, parent: &SessionId, id: &str, mark: Option<&str>) -> SessionId {
+    let mark = mark.map(|mark| Object::from_iter([(mark.to_owned(), parent.as_str().into())]));
+    let id = SessionId::new(id);
+    let session = NewSession { parent: Some(parent.clone()), model_config: mark, ..NewSession::new(id.clone(), "cli") };
+    stage.store.create(session).await.expect("a session");
+    id
+}
+
+#[tokio::test]
+async fn a_conversation_is_billed_with_all_that_belongs_to_it() {
+    for stage in Stage::every().await {
+        let first = stage.session("first").await;
+        let helper = below(&stage, &first, "helper", Some("_delegate_from")).await;
+        let deeper = below(&stage, &helper, "deeper", Some("_delegate_from")).await;
+        stage.store.end(&first, EndReason::COMPRESSION).await.expect("ended");
+        let next = below(&stage, &first, "next", None).await;
+        let branch = below(&stage, &next, "branch", Some("_branched_from")).await;
+        let billed = Cost::actual(Usd::from_pico(7_000_000));
+        let partial = Cost { source: "official_docs_snapshot:partial".into(), ..call(&first).cost };
+        let calls = [
+            call(&first),
+            CallRecord { cost: billed, ..call(&first) },
+            CallRecord { task: "compression".into(), cost: Cost::unknown(), ..call(&first) },
+            CallRecord { cost: partial, ..call(&next) },
+            call(&helper),
+            CallRecord { cost: Cost::included(), model: "b".into(), ..call(&deeper) },
+            call(&branch),
+        ];
+        for call in calls {
+            stage.store.record_call(call).await.expect("kept");
+        }
+        for asked in [&first, &next] {
+            let bill = stage.store.bill(asked).await.expect("a bill");
+            let sessions: Vec<&str> = bill.sessions.iter().map(SessionId::as_str).collect();
+            assert_eq!((sessions[0], sessions.len()), ("first", 4), "{:?}: {sessions:?}", stage.kind);
+            let row = |row: &BillRow| {
+                let Spent { calls, cost, unpriced, estimated, included, .. } = row.spent;
+                (row.model.clone(), row.task.clone(), row.payer, calls, cost.pico(), [unpriced, estimated, included])
+            };
+            let expected = [
+                ("a".to_owned(), String::new(), Payer::Conversation, 3, 27_000_000, [1, 2, 0]),
+                ("a".to_owned(), String::new(), Payer::SubAgent, 1, 10_000_000, [0, 1, 0]),
+                ("a".to_owned(), "compression".to_owned(), Payer::Conversation, 1, 0, [1, 0, 0]),
+                ("b".to_owned(), String::new(), Payer::SubAgent, 1, 0, [0, 0, 1]),
+            ];
+            assert_eq!(bill.rows.iter().map(row).collect::<Vec<_>>(), expected, "{:?}", stage.kind);
+            let whole = Spent {
+                calls: 6,
+                tokens: 6 * 20,
+                cost: Usd::from_pico(37_000_000),
+                unpriced: 2,
+                estimated: 3,
+                included: 1,
+            };
+            assert_eq!((bill.spent, bill.usage.total()), (whole, 6 * 20), "{:?}", stage.kind);
+        }
+        let of_helper = stage.store.bill(&helper).await.expect("a bill");
+        assert_eq!(of_helper.spent.calls, 2, "an errand is billed with those it sent out itself");
+        let unknown = stage.store.bill(&SessionId::new("nobody")).await;
+        assert_eq!(unknown, Err(StoreError::NoSession("nobody".into())));
     }
 }

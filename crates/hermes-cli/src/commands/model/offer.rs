@@ -48,7 +48,7 @@ impl Offer {
     /// What we know ourselves. A server at home has what was installed there, which nobody else knows.
     fn built_in(who: &Who, vouched: Vec<String>, problem: String) -> Self {
         let known = vouched.iter().filter(|_| !who.row.is_self_hosted() || who.name != who.row.id);
-        let models = known.map(|id| ModelInfo::named(id)).collect();
+        let models = known.map(ModelInfo::named).collect();
         Self { models, vouched, problem: Some(problem) }
     }
 
