@@ -199,10 +199,15 @@ impl Stage {
         std::mem::take(&mut *self.events.lock().unwrap())
     }
 
+    /// Whether something was told that nobody took with [`Stage::events`] yet.
+    pub(crate) fn has_heard(&self, wanted: impl Fn(&Event) -> bool) -> bool {
+        self.events.lock().unwrap().iter().any(wanted)
+    }
+
     /// Waits until something was told, and leaves it there for [`Stage::events`].
     pub(crate) async fn heard(&self, wanted: impl Fn(&Event) -> bool) {
         let waiting = async {
-            while !self.events.lock().unwrap().iter().any(&wanted) {
+            while !self.has_heard(&wanted) {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         };

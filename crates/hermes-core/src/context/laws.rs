@@ -80,7 +80,7 @@ impl Case {
     /// One pass with everything that holds of it. Whether the conversation is shorter now.
     fn lawful_pass(&self, past: &mut Past) -> bool {
         let made = self.pass(past);
-        assert_eq!(made, self.pass(past), "the same input makes the same output");
+        assert!(made == self.pass(past), "the same input makes the same output");
         match made {
             Ok(made) => {
                 self.holds(past, &made);
@@ -169,8 +169,9 @@ fn keeps_the_rules(past: &Past, made: &Compressed) {
             _ => None,
         })
         .collect();
+    let said = said.join("\n");
     for rule in &past.rules {
-        assert!(said.iter().any(|text| text.contains(rule.as_str())), "{rule} is lost by {:?}", made.phase);
+        assert!(said.contains(rule.as_str()), "{rule} is lost by {:?}", made.phase);
     }
 }
 
@@ -183,7 +184,7 @@ fn names_rows(past: &Past, made: &Compressed) {
     for (at, message) in made.history.iter().enumerate() {
         let text = message.text();
         let is_line = text.starts_with("[left out: ") && text.contains("session_search");
-        if !is_line || past.history.contains(message) {
+        if !is_line || is_shared(past, message) {
             continue;
         }
         let original = past.history[at].text();
@@ -194,9 +195,14 @@ fn names_rows(past: &Past, made: &Compressed) {
     }
 }
 
+/// What stays as it is stays shared.
+fn is_shared(past: &Past, message: &Arc<Message>) -> bool {
+    past.history.iter().any(|known| Arc::ptr_eq(known, message))
+}
+
 /// A summary ends once, at its end, and carries no words of the person that the person did not say.
 fn is_framed(past: &Past, made: &Compressed) {
-    let new = made.history.iter().filter(|message| is_summary(message) && !past.history.contains(message));
+    let new = made.history.iter().filter(|message| is_summary(message) && !is_shared(past, message));
     for summary in new {
         let text = summary.text();
         let Some(pins) = Some(pins_in(summary)).filter(|_| text.starts_with("[CONTEXT COMPACTION")) else { continue };
@@ -212,7 +218,7 @@ fn beats(count: std::ops::Range<usize>) -> impl Strategy<Value = Vec<Beat>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
     #[test]
     fn a_pass_keeps_the_laws_whatever_was_said_and_whoever_writes(beats in beats(1..40), case in case()) {
@@ -253,11 +259,11 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 6, max_shrink_iters: 40, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 3, max_shrink_iters: 40, ..ProptestConfig::default() })]
 
     /// Thousands of messages.
     #[test]
-    fn a_long_conversation_keeps_the_laws_too(beats in beats(40..50), times in 5..45usize, case in case()) {
+    fn a_long_conversation_keeps_the_laws_too(beats in beats(40..50), times in prop::sample::select(vec![8usize, 45]), case in case()) {
         let mut past = Past::default();
         for _ in 0..times {
             past.grow(&beats, case.all_read);
