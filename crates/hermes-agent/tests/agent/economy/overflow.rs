@@ -38,7 +38,10 @@ async fn what_was_too_long_is_made_shorter_and_asked_again() {
             let outcome = stage.turn(&mut agent, RULE).await;
             assert_eq!(outcome.text.as_deref(), Some("All is said."), "{mode:?} {name}: {:?}", outcome.end);
             let told = compressions(&stage.events());
-            assert!(!told.is_empty() && told.iter().all(|(trigger, _)| trigger == "overflow"), "{mode:?} {name}: {told:?}");
+            assert!(
+                !told.is_empty() && told.iter().all(|(trigger, _)| trigger == "overflow"),
+                "{mode:?} {name}: {told:?}"
+            );
             let history = stage.on_disk(agent.session()).await;
             assert!(history.iter().any(|message| message.text() == RULE), "{mode:?} {name}");
             assert_eq!(live(&stage).await, vec![agent.session().clone()]);

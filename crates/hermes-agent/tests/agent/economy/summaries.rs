@@ -101,7 +101,10 @@ async fn when_the_chosen_one_fails_the_main_model_writes_and_the_person_is_told(
     assert_eq!(stage.turn(&mut agent, RULE).await.text.as_deref(), Some("All is said."));
     assert!(summary_at(&stage, agent.session()).await.text().contains(SUMMARY));
     let told = told_why(&stage.events());
-    assert!(told.iter().all(|why| why.contains("auxiliary.compression") && why.contains("too many of you")), "{told:?}");
+    assert!(
+        told.iter().all(|why| why.contains("auxiliary.compression") && why.contains("too many of you")),
+        "{told:?}"
+    );
     assert!(!told.is_empty());
     server.finish();
 }
@@ -128,15 +131,24 @@ async fn a_summary_that_never_comes_can_be_interrupted_and_nothing_changed() {
 
 #[tokio::test]
 async fn without_any_model_it_is_put_together_from_the_messages_and_the_person_is_told() {
-    for (summary, why) in [(Move::status(400) as Move, ""), (Move::say("").call("look", json!({"n": 0})), "wrote nothing")] {
+    for (summary, why) in
+        [(Move::status(400) as Move, ""), (Move::say("").call("look", json!({"n": 0})), "wrote nothing")]
+    {
         let server = thinking_aloud(move || summary.clone()).await;
         let stage = with_policy(&server, MODES[0], WINDOW, Policy::default()).await;
         let mut agent = stage.agent();
         assert_eq!(stage.turn(&mut agent, RULE).await.text.as_deref(), Some("All is said."));
         let events = stage.events();
-        assert!(compressions(&events).contains(&("threshold".into(), "fallback".into())), "{:?}", compressions(&events));
+        assert!(
+            compressions(&events).contains(&("threshold".into(), "fallback".into())),
+            "{:?}",
+            compressions(&events)
+        );
         let told = told_why(&events);
-        assert!(told.iter().any(|told| told.contains("without a summary by a model") && told.contains(why)), "{told:?}");
+        assert!(
+            told.iter().any(|told| told.contains("without a summary by a model") && told.contains(why)),
+            "{told:?}"
+        );
         assert!(summary_at(&stage, agent.session()).await.text().contains("## Completed Actions"));
         server.finish();
     }
@@ -152,7 +164,10 @@ async fn who_wants_no_makeshift_keeps_everything_and_is_told_once() {
     assert_eq!(agent.session().as_str(), FIRST);
     let events = stage.events();
     let told = told_why(&events);
-    assert!(compressions(&events).is_empty() && told.iter().all(|why| why.starts_with("no summary could be made")), "{told:?}");
+    assert!(
+        compressions(&events).is_empty() && told.iter().all(|why| why.starts_with("no summary could be made")),
+        "{told:?}"
+    );
     let asked = server.model_requests().iter().filter(|request| asks_for_summary(request)).count();
     assert!((1..=5).contains(&asked) && told.len() == asked, "not before every question: {asked} of {STEPS}");
     server.finish();
