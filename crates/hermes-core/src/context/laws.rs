@@ -7,7 +7,7 @@ mod past;
 mod scribes;
 
 use super::assemble::{is_summary, pins_in, plan_in};
-use super::{Compressed, Compressor, Declined, Engine, Job, Phase, Policy, Room, Truncator, mask, weight};
+use super::{Compressed, Compressor, Declined, Engine, Job, Phase, Policy, Room, Trigger, Truncator, mask, weight};
 use crate::prompt::steer;
 use crate::repair::mended;
 use futures_util::FutureExt as _;
@@ -22,7 +22,7 @@ use std::sync::Arc;
 struct Case {
     author: Author,
     truncates: bool,
-    force: bool,
+    trigger: Trigger,
     abort_on_failure: bool,
     protect: (usize, usize),
     /// The window, as a part of what is used.
@@ -34,15 +34,16 @@ struct Case {
 }
 
 fn case() -> impl Strategy<Value = Case> {
-    let flags = (prop::bool::weighted(0.3), prop::bool::ANY, prop::bool::weighted(0.2), prop::bool::weighted(0.3));
+    let triggers = prop::sample::select(vec![Trigger::Threshold, Trigger::Overflow, Trigger::Manual]);
+    let flags = (prop::bool::weighted(0.3), triggers, prop::bool::weighted(0.2), prop::bool::weighted(0.3));
     let protect = prop::sample::select(vec![(3, 20), (0, 1), (1, 4), (9, 3)]);
     let sizes = (0.05..1.9f64, prop::sample::select(vec![0usize, 2_000, 40_000]));
     let rate = prop::option::of(0.4..3.0f64);
     (prop::sample::select(Author::ALL.to_vec()), flags, protect, sizes, rate).prop_map(
-        |(author, (truncates, force, abort_on_failure, all_read), protect, (tightness, fixed), rate)| Case {
+        |(author, (truncates, trigger, abort_on_failure, all_read), protect, (tightness, fixed), rate)| Case {
             author,
             truncates,
-            force,
+            trigger,
             abort_on_failure,
             protect,
             tightness,
@@ -70,7 +71,7 @@ impl Case {
             policy: &policy,
             rows: &past.rows(),
             focus: None,
-            force: self.force,
+            trigger: self.trigger,
             meter: &meter,
         };
         let engine: &dyn Engine = if self.truncates { &Truncator } else { &Compressor };

@@ -42,12 +42,36 @@ async fn what_was_too_long_is_made_shorter_and_asked_again() {
                 !told.is_empty() && told.iter().all(|(trigger, _)| trigger == "overflow"),
                 "{mode:?} {name}: {told:?}"
             );
+            // The part that is left out is shown to the model beside the conversation, which was too long.
+            assert!(told.iter().any(|(_, phase)| phase == "summary"), "{mode:?} {name}: {told:?}");
             let history = stage.on_disk(agent.session()).await;
             assert!(history.iter().any(|message| message.text() == RULE), "{mode:?} {name}");
             assert_eq!(live(&stage).await, vec![agent.session().clone()]);
             server.finish();
         }
     }
+}
+
+/// No model is asked where leaving out old results is enough.
+#[tokio::test]
+async fn old_results_go_first() {
+    let mut step = 0;
+    let server = ModelServer::directed(move |request| {
+        assert!(!asks_for_summary(request), "pruning suffices");
+        if request.raw.len() > 60_000 {
+            return Move::status(413);
+        }
+        step += 1;
+        if step <= STEPS { reading(step) } else { Move::say("All is said.").no_usage() }
+    })
+    .await;
+    let stage = stage(&server, MODES[0], 1_000_000).await;
+    let mut agent = stage.agent();
+    let outcome = stage.turn(&mut agent, RULE).await;
+    assert_eq!(outcome.text.as_deref(), Some("All is said."), "{:?}", outcome.end);
+    let told = compressions(&stage.events());
+    assert!(!told.is_empty() && told.iter().all(|one| *one == ("overflow".into(), "prune".into())), "{told:?}");
+    server.finish();
 }
 
 #[tokio::test]

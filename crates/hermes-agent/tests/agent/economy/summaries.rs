@@ -269,3 +269,55 @@ async fn a_long_session_is_made_to_fit_before_it_goes_on() {
     assert_eq!(live(&stage).await, vec![agent.session().clone()]);
     small.finish();
 }
+
+/// A question that fills the room by itself: told once, and not tried again before every question to the model.
+#[tokio::test]
+async fn what_cannot_be_made_shorter_is_told_once() {
+    let looks = (0..6).map(|n| Move::say("").call("look", json!({ "n": n })).no_usage());
+    let server = ModelServer::start(looks.chain([Move::say("All is said.").no_usage()]).collect::<Vec<_>>()).await;
+    let stage = with_policy(&server, MODES[0], 40_000, Policy::default()).await;
+    let question = format!("Look at this: {}", "a long list of things ".repeat(6_000));
+    let outcome = stage.turn(&mut stage.agent(), question.as_str()).await;
+    assert_eq!(outcome.text.as_deref(), Some("All is said."), "{:?}", outcome.end);
+    assert_eq!(told_why(&stage.events()), ["its newest messages alone take up the room there is"]);
+    server.finish();
+}
+
+/// A sub-agent keeps its own conversation short; that of its parent stays as it is.
+#[tokio::test]
+async fn sub_agents_make_their_own_conversations_shorter() {
+    const TASK: &str = "Study the moon.";
+    let (mut step, mut asked) = (0, 0);
+    let server = ModelServer::directed(move |request| {
+        let whole = String::from_utf8_lossy(&request.raw);
+        match (asks_for_summary(request), whole.contains(RULE)) {
+            (true, _) => summary(),
+            (false, true) => {
+                asked += 1;
+                match asked {
+                    1 => Move::say("").call("delegate_task", json!({ "goal": TASK })).no_usage(),
+                    _ => Move::say("All is said.").no_usage(),
+                }
+            }
+            (false, false) => {
+                step += 1;
+                if step <= STEPS { aloud(step) } else { Move::say("It is round.").no_usage() }
+            }
+        }
+    })
+    .await;
+    let stage = with_policy(&server, MODES[0], WINDOW, Policy::default()).await;
+    let mut agent = stage.agent();
+    let outcome = stage.turn(&mut agent, RULE).await;
+    assert_eq!((outcome.text.as_deref(), agent.session().as_str()), (Some("All is said."), FIRST), "{:?}", outcome.end);
+    let results = stage.on_disk(agent.session()).await;
+    assert!(results.iter().any(|message| message.text().contains("It is round.")), "its report arrived");
+    let family = stage.store.lineage(&SessionId::new(FIRST)).await.unwrap();
+    let mut shortened = 0;
+    for one in family.iter().filter(|one| one.id.as_str() != FIRST) {
+        let session = stage.store.session(&one.id).await.unwrap().unwrap();
+        shortened += usize::from(session.end_reason == Some(EndReason::COMPRESSION));
+    }
+    assert!(shortened >= 1, "{family:?}");
+    server.finish();
+}
