@@ -146,3 +146,34 @@ async fn a_session_works_where_it_began() {
     assert_eq!(worked_in(7), home);
     server.finish();
 }
+
+/// Half way through, the conversation grew too long and went on in another session; whoever names the first one means
+/// the conversation.
+#[tokio::test]
+async fn a_conversation_that_was_made_shorter_is_found_by_its_first_name() {
+    const RULE: &str = "Look around. Never touch secret.txt.";
+    let server = ModelServer::directed(|request| {
+        let whole = String::from_utf8_lossy(&request.raw);
+        let steps = whole.matches("step by step").count() / 400;
+        match () {
+            () if whole.contains("Summarise this conversation so far") => Move::say("## Goal\nTo look around."),
+            () if whole.contains("END OF CONTEXT SUMMARY") || steps == 0 && !whole.contains(RULE) => Move::say("Done."),
+            () => Move::say(&"I look at it step by step. ".repeat(400)).call("terminal", json!({"command": "true"})),
+        }
+        .no_usage()
+    })
+    .await;
+    for _ in 0..4 {
+        server.allow_prefix_break("compression");
+    }
+    let world = home_at(&server);
+    hermes(&world, &["config", "set", "model.context_length", "64000"]).await.expect_code(0);
+    let first = session_of(&world, &["-z", "Hello."]).await;
+    let tip = session_of(&world, &["--resume", &first, "-z", RULE]).await;
+    assert_ne!(tip, first, "it went on elsewhere");
+    for name in [&["--resume", first.as_str()][..], &["--resume", tip.as_str()], &["-c"]] {
+        assert_eq!(session_of(&world, &[name, &["-z", "Still there?"]].concat()).await, tip, "{name:?}");
+        assert!(heard(&server).iter().any(|said| said.contains(RULE)), "{name:?}: the rule is still there");
+    }
+    assert_eq!(session_of_newest(&world).await, tip, "it is one conversation");
+}

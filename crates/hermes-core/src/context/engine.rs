@@ -2,7 +2,9 @@
 
 use super::assemble::{Digest, assembled, is_said, is_summary, pins_in, plan_in};
 use super::pins::{self, Pin};
-use super::{Compressed, Declined, Engine, Job, Material, Phase, Scribe, boundary, fallback, mask, summary, weight};
+use super::{
+    Compressed, Declined, Engine, Job, Material, Phase, Scribe, Trigger, boundary, fallback, mask, summary, weight,
+};
 use futures_util::future::BoxFuture;
 use hermes_types::{FaultKind, Message};
 use std::sync::Arc;
@@ -44,7 +46,9 @@ async fn compress(job: Job<'_>, scribe: &dyn Scribe) -> Result<Compressed, Decli
     let pruned = mask::pruned(job.history, tail_at, job.rows);
     let just_pruned = Compressed { history: pruned, phase: Phase::Prune, model: None, warning: None };
     let would_use = job.would_use(&just_pruned.history);
-    if !job.force && would_use <= job.room.goal && would_use < job.meter.used() {
+    // Who asks for it wants a summary; for everybody else a model is asked only where it takes one.
+    let wants_summary = job.trigger == Trigger::Manual;
+    if !wants_summary && would_use <= job.room.goal && would_use < job.meter.used() {
         return Ok(just_pruned);
     }
     match summarised(&job, tail_at, &just_pruned.history, scribe).await {
@@ -166,10 +170,14 @@ impl Job<'_> {
         self.meter.used().saturating_sub(self.meter.as_counted(before.saturating_sub(after)))
     }
 
-    /// Whether enough is saved. What is forced has to be shorter and no more.
+    /// Whether enough is saved. Where it was too long for the provider, or the person wants it, shorter is enough.
     fn is_worth_it(&self, history: &[Arc<Message>]) -> bool {
         let used = self.meter.used();
         let saved = used.saturating_sub(self.would_use(history));
-        saved > if self.force { 0 } else { used / LEAST_SAVING }
+        saved
+            > match self.trigger {
+                Trigger::Threshold => used / LEAST_SAVING,
+                Trigger::Overflow | Trigger::Manual | Trigger::Hygiene => 0,
+            }
     }
 }

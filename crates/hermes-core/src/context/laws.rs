@@ -7,7 +7,7 @@ mod past;
 mod scribes;
 
 use super::assemble::{is_summary, pins_in, plan_in};
-use super::{Compressed, Compressor, Declined, Engine, Job, Phase, Policy, Room, Truncator, mask, weight};
+use super::{Compressed, Compressor, Declined, Engine, Job, Phase, Policy, Room, Trigger, Truncator, mask, weight};
 use crate::prompt::steer;
 use crate::repair::mended;
 use futures_util::FutureExt as _;
@@ -22,7 +22,7 @@ use std::sync::Arc;
 struct Case {
     author: Author,
     truncates: bool,
-    force: bool,
+    trigger: Trigger,
     abort_on_failure: bool,
     protect: (usize, usize),
     /// The window, as a part of what is used.
@@ -34,15 +34,16 @@ struct Case {
 }
 
 fn case() -> impl Strategy<Value = Case> {
-    let flags = (prop::bool::weighted(0.3), prop::bool::ANY, prop::bool::weighted(0.2), prop::bool::weighted(0.3));
+    let triggers = prop::sample::select(vec![Trigger::Threshold, Trigger::Overflow, Trigger::Manual]);
+    let flags = (prop::bool::weighted(0.3), triggers, prop::bool::weighted(0.2), prop::bool::weighted(0.3));
     let protect = prop::sample::select(vec![(3, 20), (0, 1), (1, 4), (9, 3)]);
     let sizes = (0.05..1.9f64, prop::sample::select(vec![0usize, 2_000, 40_000]));
     let rate = prop::option::of(0.4..3.0f64);
     (prop::sample::select(Author::ALL.to_vec()), flags, protect, sizes, rate).prop_map(
-        |(author, (truncates, force, abort_on_failure, all_read), protect, (tightness, fixed), rate)| Case {
+        |(author, (truncates, trigger, abort_on_failure, all_read), protect, (tightness, fixed), rate)| Case {
             author,
             truncates,
-            force,
+            trigger,
             abort_on_failure,
             protect,
             tightness,
@@ -70,7 +71,7 @@ impl Case {
             policy: &policy,
             rows: &past.rows(),
             focus: None,
-            force: self.force,
+            trigger: self.trigger,
             meter: &meter,
         };
         let engine: &dyn Engine = if self.truncates { &Truncator } else { &Compressor };
@@ -80,7 +81,7 @@ impl Case {
     /// One pass with everything that holds of it. Whether the conversation is shorter now.
     fn lawful_pass(&self, past: &mut Past) -> bool {
         let made = self.pass(past);
-        assert_eq!(made, self.pass(past), "the same input makes the same output");
+        assert!(made == self.pass(past), "the same input makes the same output");
         match made {
             Ok(made) => {
                 self.holds(past, &made);
@@ -169,8 +170,9 @@ fn keeps_the_rules(past: &Past, made: &Compressed) {
             _ => None,
         })
         .collect();
+    let said = said.join("\n");
     for rule in &past.rules {
-        assert!(said.iter().any(|text| text.contains(rule.as_str())), "{rule} is lost by {:?}", made.phase);
+        assert!(said.contains(rule.as_str()), "{rule} is lost by {:?}", made.phase);
     }
 }
 
@@ -183,7 +185,7 @@ fn names_rows(past: &Past, made: &Compressed) {
     for (at, message) in made.history.iter().enumerate() {
         let text = message.text();
         let is_line = text.starts_with("[left out: ") && text.contains("session_search");
-        if !is_line || past.history.contains(message) {
+        if !is_line || is_shared(past, message) {
             continue;
         }
         let original = past.history[at].text();
@@ -194,9 +196,14 @@ fn names_rows(past: &Past, made: &Compressed) {
     }
 }
 
+/// What stays as it is stays shared.
+fn is_shared(past: &Past, message: &Arc<Message>) -> bool {
+    past.history.iter().any(|known| Arc::ptr_eq(known, message))
+}
+
 /// A summary ends once, at its end, and carries no words of the person that the person did not say.
 fn is_framed(past: &Past, made: &Compressed) {
-    let new = made.history.iter().filter(|message| is_summary(message) && !past.history.contains(message));
+    let new = made.history.iter().filter(|message| is_summary(message) && !is_shared(past, message));
     for summary in new {
         let text = summary.text();
         let Some(pins) = Some(pins_in(summary)).filter(|_| text.starts_with("[CONTEXT COMPACTION")) else { continue };
@@ -212,7 +219,7 @@ fn beats(count: std::ops::Range<usize>) -> impl Strategy<Value = Vec<Beat>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
     #[test]
     fn a_pass_keeps_the_laws_whatever_was_said_and_whoever_writes(beats in beats(1..40), case in case()) {
@@ -253,15 +260,14 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 6, max_shrink_iters: 40, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 3, max_shrink_iters: 40, ..ProptestConfig::default() })]
 
     /// Thousands of messages.
     #[test]
-    fn a_long_conversation_keeps_the_laws_too(beats in beats(40..50), times in 5..45usize, case in case()) {
+    fn a_long_conversation_keeps_the_laws_too(beats in beats(40..50), times in prop::sample::select(vec![8usize, 45]), case in case()) {
         let mut past = Past::default();
-        for _ in 0..times {
-            past.grow(&beats, case.all_read);
-        }
+        let many: Vec<Beat> = std::iter::repeat_n(&beats, times).flatten().cloned().collect();
+        past.grow(&many, case.all_read);
         case.lawful_pass(&mut past);
         past.grow(&beats, case.all_read);
         case.lawful_pass(&mut past);

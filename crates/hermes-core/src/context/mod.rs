@@ -161,8 +161,7 @@ pub struct Job<'a> {
     pub rows: &'a Rows,
     /// What the summary should dwell on.
     pub focus: Option<&'a str>,
-    /// Also where little can be gained.
-    pub force: bool,
+    pub trigger: Trigger,
     pub meter: &'a Meter,
 }
 

@@ -13,7 +13,7 @@ use crate::receipt::Receipt;
 use crate::stop::Stop;
 use futures_util::future::BoxFuture;
 use hermes_types::{
-    CompressionRecord, Event, Fault, FaultKind, Message, Notice, Reply, SessionId, TurnScene, TurnStart,
+    CompressionRecord, Event, Fault, FaultKind, Message, Notice, Reply, Request, SessionId, TurnScene, TurnStart,
 };
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -128,7 +128,7 @@ impl Turn<'_> {
             hook.shortens(self.talk.history()).await;
         }
         let rows = self.ports.book.rows().await;
-        let scribe = Author { turn: self, stop, receipts: Mutex::default() };
+        let scribe = Author { turn: self, trigger, stop, receipts: Mutex::default() };
         let job = Job {
             history: self.talk.history(),
             sent: self.talk.read(),
@@ -136,7 +136,7 @@ impl Turn<'_> {
             policy: economy.policy,
             rows: &rows,
             focus: None,
-            force: trigger != Trigger::Threshold,
+            trigger,
             meter: self.talk.meter(),
         };
         let made = economy.engine.compress(job, &scribe).await;
@@ -226,6 +226,7 @@ impl Size {
 /// Has summaries written: by the one who was chosen for it, else by the model of the conversation, which has read it.
 struct Author<'a, 't> {
     turn: &'a Turn<'t>,
+    trigger: Trigger,
     stop: &'a Stop,
     /// What has to be paid.
     receipts: Mutex<Vec<Receipt>>,
@@ -257,7 +258,13 @@ impl Author<'_, '_> {
 
     async fn ask_main(&self, material: &Material<'_>) -> Result<Reply, Fault> {
         let Turn { talk, ports, .. } = self.turn;
-        let request = talk.aside(material.extent().0, Message::user(material.instructions()));
+        let request = match self.trigger {
+            // What was too long once is too long with one message more.
+            Trigger::Overflow => Request::new("", [Message::user(material.alone())]),
+            Trigger::Threshold | Trigger::Manual | Trigger::Hygiene => {
+                talk.aside(material.extent().0, Message::user(material.instructions()))
+            }
+        };
         let recorder = ForTask { task: TASK, recorder: ports.book };
         // What it writes is not for the person; what holds it up is.
         let listener = |event: Event| {
