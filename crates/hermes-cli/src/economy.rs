@@ -2,6 +2,7 @@
 
 use crate::app::App;
 use crate::commands::Trouble;
+use crate::hands::Hands;
 use crate::settings::Settings;
 use futures_util::future::BoxFuture;
 use hermes_agent::EngineName;
@@ -53,7 +54,7 @@ pub(crate) fn engine(settings: &Settings) -> Result<EngineName, Trouble> {
 
 /// Who writes summaries, where `auxiliary.compression` names somebody. The model of the conversation has read all of it
 /// already, so without a wish it is the cheapest and best informed.
-pub(crate) fn scribe(app: &App, main: &Runtime) -> Result<Option<Arc<dyn Scribe>>, Trouble> {
+pub(crate) fn scribe(app: &App, hands: &Hands, main: &Runtime) -> Result<Option<Arc<dyn Scribe>>, Trouble> {
     let set = |name: &str| -> Result<bool, Trouble> {
         let value = app.settings.str_at(&format!("auxiliary.{JOB}.{name}"))?.unwrap_or_default();
         Ok(!matches!(value.trim(), "" | "auto" | "main"))
@@ -61,7 +62,8 @@ pub(crate) fn scribe(app: &App, main: &Runtime) -> Result<Option<Arc<dyn Scribe>
     if !(set("provider")? || set("model")? || set("base_url")?) {
         return Ok(None);
     }
-    let auxiliary = Auxiliary::new(app.knowledge.clone(), app.auth.clone(), app.transport.clone(), app.clock.clone());
+    let auxiliary = Auxiliary::new(app.knowledge.clone(), app.auth.clone(), app.transport.clone(), app.clock.clone())
+        .paid_at(hands.till.clone());
     Ok(Some(Arc::new(Chosen { auxiliary, main: main.clone() })))
 }
 
@@ -73,6 +75,7 @@ struct Chosen {
 impl Scribe for Chosen {
     fn summarise<'a>(&'a self, material: Material<'a>) -> BoxFuture<'a, Result<Reply, Fault>> {
         Box::pin(async move {
+            // Without the name of the session: it is asked once, so nothing of it should be kept for the next time.
             let request = Request::new("", [Message::user(material.alone())]);
             // Whoever waits for it drops it when the person stops the turn.
             self.auxiliary.ask(JOB, request, &self.main, &Stop::new()).await

@@ -64,11 +64,6 @@ impl Puppet {
     pub(crate) fn ran(&self) -> Vec<Value> {
         self.ran.lock().unwrap().clone()
     }
-
-    /// Nothing ran so far.
-    pub(crate) fn forget(&self) {
-        self.ran.lock().unwrap().clear();
-    }
 }
 
 pub(crate) fn answer(arguments: &Value) -> Gave {
