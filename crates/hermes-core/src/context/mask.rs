@@ -123,7 +123,7 @@ fn short_arguments(said: &Assistant) -> Option<Assistant> {
 
 fn cut_object(object: &mut Object) -> bool {
     // Not `any`: every field is to be cut.
-    object.values_mut().fold(false, |cut, value| cut_value(value) || cut)
+    object.values_mut().fold(false, |cut, value| cut | cut_value(value))
 }
 
 fn cut_value(value: &mut Value) -> bool {
@@ -138,7 +138,7 @@ fn cut_value(value: &mut Value) -> bool {
             text.push_str(&format!("… [{rest} more characters]"));
             true
         }
-        Value::Array(items) => items.iter_mut().fold(false, |cut, item| cut_value(item) || cut),
+        Value::Array(items) => items.iter_mut().fold(false, |cut, item| cut | cut_value(item)),
         Value::Object(object) => cut_object(object),
         Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }

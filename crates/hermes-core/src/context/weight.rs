@@ -32,7 +32,7 @@ pub fn of(message: &Message) -> u64 {
                 &said.codex_message_items,
                 &said.anthropic_content_blocks,
             ];
-            calls.sum::<u64>() + state.into_iter().map(|items| optional(items)).sum::<u64>()
+            calls.sum::<u64>() + state.into_iter().map(optional).sum::<u64>()
         }
         Message::Tool(_) | Message::System(_) | Message::User(_) => 0,
     };
