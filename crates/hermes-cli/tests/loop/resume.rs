@@ -154,10 +154,9 @@ async fn a_conversation_that_was_made_shorter_is_found_by_its_first_name() {
     const RULE: &str = "Look around. Never touch secret.txt.";
     let server = ModelServer::directed(|request| {
         let whole = String::from_utf8_lossy(&request.raw);
-        let steps = whole.matches("step by step").count() / 400;
         match () {
             () if whole.contains("Summarise this conversation so far") => Move::say("## Goal\nTo look around."),
-            () if whole.contains("END OF CONTEXT SUMMARY") || steps == 0 && !whole.contains(RULE) => Move::say("Done."),
+            () if whole.contains("END OF CONTEXT SUMMARY") || !whole.contains(RULE) => Move::say("Done."),
             () => Move::say(&"I look at it step by step. ".repeat(400)).call("terminal", json!({"command": "true"})),
         }
         .no_usage()
@@ -176,4 +175,5 @@ async fn a_conversation_that_was_made_shorter_is_found_by_its_first_name() {
         assert!(heard(&server).iter().any(|said| said.contains(RULE)), "{name:?}: the rule is still there");
     }
     assert_eq!(session_of_newest(&world).await, tip, "it is one conversation");
+    server.finish();
 }

@@ -80,3 +80,30 @@ fn one_line(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().take(LONGEST_LINE).collect();
     clip(&words.join(" "), LONGEST_LINE)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::context::assemble::{Digest, assembled};
+    use hermes_types::Assistant;
+
+    #[test]
+    fn each_result_stands_behind_its_own_call() {
+        let call = |id: &str| ToolCall::new(CallId::new(id), "look", r#"{"path": "a.rs"}"#);
+        let said = Assistant { tool_calls: vec![call("a"), call("b")], ..Assistant::default() };
+        let result = |id: &str, text: &str| Message::tool(&CallId::new(id), "look", text);
+        let messages = [Message::Assistant(said), result("a", "first"), result("b", "second")].map(Arc::new);
+        let expected = "## Completed Actions\n1. look {\"path\": \"a.rs\"} → first\n2. look {\"path\": \"a.rs\"} → second\n\n\
+                        ## Relevant Files\na.rs";
+        assert_eq!(summary(&messages), expected);
+    }
+
+    #[test]
+    fn what_an_earlier_summary_told_is_taken_over() {
+        let digest = Digest { pins: Vec::new(), plan: Some("{}".into()), text: "## Goal\nTo win.".into() };
+        let messages = assembled(&[], digest, None, &[Arc::new(Message::assistant("Yes."))]);
+        assert_eq!(summary(&messages), "## Goal\nTo win.\n\n## Completed Actions\n1. said: Yes.");
+        let legacy = [Arc::new(Message::user("[CONTEXT SUMMARY]: They met."))];
+        assert_eq!(summary(&legacy), "They met.");
+    }
+}
