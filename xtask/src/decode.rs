@@ -51,6 +51,7 @@ fn decode(mode: ApiMode, bytes: &[u8]) {
         base_url: "http://127.0.0.1/v1".parse().expect("a URL"),
         login: Login::None,
         extra_body: Object::new(),
+        cache: None,
     };
     let mut decoder = mode.decoder(&target);
     let mut parser = sse::Parser::default();

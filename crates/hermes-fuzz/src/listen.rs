@@ -58,6 +58,7 @@ fn endpoint(mode: ApiMode) -> Endpoint {
             base_url: "http://127.0.0.1/v1".parse().expect("a URL"),
             login: Login::None,
             extra_body: Object::new(),
+            cache: None,
         },
         credential: None,
         headers: Vec::new(),

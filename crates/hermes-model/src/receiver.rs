@@ -5,7 +5,7 @@
 
 use crate::provider::Provider;
 use crate::voice::{Defaults, plain_address};
-use crate::wire::{ApiMode, Login, Target};
+use crate::wire::{ApiMode, Login, Target, Ttl};
 use hermes_types::{Object, Request, Sent, ToolDefinition};
 use serde_json::Value;
 
@@ -17,6 +17,9 @@ pub(crate) fn facts(target: &Target, defaults: Defaults) -> Object {
     facts.insert("login".into(), target.login.as_str().into());
     if !target.extra_body.is_empty() {
         facts.insert("extra_body".into(), target.extra_body.clone().into());
+    }
+    if let Some(ttl) = target.cache {
+        facts.insert("cache_ttl".into(), ttl.as_str().into());
     }
     if let Some(most) = defaults.max_output_tokens {
         facts.insert("max_output_tokens".into(), most.into());
@@ -53,6 +56,8 @@ impl Receiver {
             base_url: word("base_url")?.parse().map_err(|_| Unwritable::Receiver("base_url"))?,
             login: Login::parse(word("login")?).ok_or(Unwritable::Receiver("login"))?,
             extra_body: sent.target.get("extra_body").and_then(Value::as_object).cloned().unwrap_or_default(),
+            // Not known of requests from before prompts were asked to be kept; those asked for nothing.
+            cache: sent.target.get("cache_ttl").and_then(Value::as_str).and_then(Ttl::parse),
         };
         let most = sent.target.get("max_output_tokens").and_then(Value::as_u64);
         let reasoning = sent.target.get("reasoning").and_then(Value::as_str);
@@ -96,7 +101,7 @@ fn definition(tool: &Value) -> Option<ToolDefinition> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hermes_types::{Effort, Message, Reasoning};
+    use hermes_types::{Effort, Message, Reasoning, SessionId};
     use serde_json::json;
     use std::sync::Arc;
 
@@ -120,17 +125,35 @@ mod tests {
                     base_url: "https://host.example/v1".parse().expect("a URL"),
                     login,
                     extra_body: json!({"top_k": 4}).as_object().cloned().expect("an object"),
+                    cache: Some(Ttl::Hour),
                 };
                 let defaults =
                     Defaults { max_output_tokens: Some(900), reasoning: Some(Reasoning::Effort(Effort::High)) };
                 let messages = [Message::system("Be kind."), Message::user("Hi.")];
-                let request = Request { tools: Arc::from([tool.clone()]), ..Request::new("m", messages) };
+                let session = Some(SessionId::new("s1"));
+                let request =
+                    Request { tools: Arc::from([tool.clone()]), session, ..Request::new("claude-opus-4-6", messages) };
                 let body = mode.encode(&defaults.fill(&request), &target).body;
                 let receiver = Receiver::of(&recorded(mode, &target, defaults)).expect("a receiver");
                 assert_eq!(receiver.body(&request), body, "{} {mode} {login:?}", provider.id);
                 let again = Request { tools: offered(&body).into(), ..request };
                 assert_eq!(receiver.body(&again), body, "the tools of {} in {mode}", provider.id);
             }
+        }
+    }
+
+    #[test]
+    fn a_request_from_before_prompts_were_asked_to_be_kept_is_written_as_it_was() {
+        let routes = [("anthropic", ApiMode::AnthropicMessages), ("openai-api", ApiMode::ChatCompletions)];
+        for (provider, mode) in routes {
+            let provider = Provider::find(provider).expect("a provider");
+            let base_url = provider.base_url.parse().expect("a URL");
+            let target = Target { provider, base_url, login: Login::ApiKey, extra_body: Object::new(), cache: None };
+            let messages = [Message::system("Be kind."), Message::user("Hi."), Message::assistant("Hello.")];
+            let request = Request { session: Some(SessionId::new("s1")), ..Request::new("claude-opus-4-6", messages) };
+            let receiver = Receiver::of(&recorded(mode, &target, Defaults::default())).expect("a receiver");
+            let body = String::from_utf8(receiver.body(&request)).expect("UTF-8");
+            assert!(!body.contains("cache"), "{body}");
         }
     }
 

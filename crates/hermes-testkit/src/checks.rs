@@ -1,10 +1,12 @@
 //! What must be true of every single request, whatever the test is about: JSON that asks for a stream, roles that
-//! alternate, each tool call answered by exactly one result directly behind it, and no private key on the wire.
+//! alternate, each tool call answered by exactly one result directly behind it, cache markers where they belong, and no
+//! private key on the wire.
 //!
 //! Pure functions from a body to complaints. The three protocols are first told as one neutral sequence of turns; the
 //! rules are written once, over that.
 
 use crate::http::Received;
+use crate::markers;
 use crate::render_sse::Protocol;
 use serde_json::Value;
 
@@ -29,6 +31,7 @@ pub(crate) fn complaints(protocol: Protocol, request: &Received) -> Vec<String> 
     complaints.extend(story.complaints.iter().cloned());
     complaints.extend(alternation(&story.turns));
     complaints.extend(pairs(&story.turns));
+    complaints.extend(markers::complaints(protocol, body));
     private_keys(&Value::Array(messages.clone()), message_field(protocol), &mut complaints);
     complaints
 }

@@ -3,7 +3,7 @@
 //!
 //! A test writes down what the model says ([`Script`]), starts a [`ModelServer`], runs the real code against it and
 //! compares whole values. The server speaks every wire protocol as the vendors do, plays their faults on demand, and
-//! holds each request against the promises that are true everywhere (alternation, pairs, prefix, key and host), so that
+//! holds each request against the promises that are true everywhere (alternation, pairs, prefix, cache markers, key and host), so that
 //! one bug breaks many tests.
 #![allow(
     clippy::unwrap_used,
@@ -19,6 +19,7 @@ mod database;
 mod golden;
 mod http;
 mod keys;
+mod markers;
 mod oauth;
 mod oauth_vendors;
 mod prefix;

@@ -83,7 +83,7 @@ impl FaultKind {
     pub const ALL: [Self; 25 + Concession::ALL.len()] = Self::all();
 
     const fn all() -> [Self; 25 + Concession::ALL.len()] {
-        let [a, b, c, d, e, f, g, h, i, j] = Concession::ALL;
+        let [a, b, c, d, e, f, g, h, i, j, k] = Concession::ALL;
         [
             Self::Auth,
             Self::AuthPermanent,
@@ -120,6 +120,7 @@ impl FaultKind {
             Self::Refused(h),
             Self::Refused(i),
             Self::Refused(j),
+            Self::Refused(k),
         ]
     }
 

@@ -156,11 +156,13 @@ pub enum Concession {
     StreamOptions,
     /// The reasoning or thinking setting.
     ReasoningEffort,
+    /// What asks a provider to keep the prompt: markers in it, and the name of how it begins.
+    CacheHints,
 }
 
 impl Concession {
     /// Every concession, in the order of their declaration.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Signatures,
         Self::EncryptedReasoning,
         Self::SchemaPatterns,
@@ -171,5 +173,6 @@ impl Concession {
         Self::LongContext,
         Self::StreamOptions,
         Self::ReasoningEffort,
+        Self::CacheHints,
     ];
 }

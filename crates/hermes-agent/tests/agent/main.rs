@@ -1,6 +1,7 @@
 //! Whole agents: the real loop, the real tools, a real store and a scripted model behind a real socket.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a panic is how a test fails")]
 
+mod caching;
 mod calls;
 mod delegation;
 mod failing;

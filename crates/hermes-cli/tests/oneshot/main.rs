@@ -8,6 +8,7 @@
 )]
 
 mod answers;
+mod caching;
 mod choice;
 mod demo;
 mod failures;

@@ -9,7 +9,7 @@ use super::entry::{Entry, entries, normal};
 use super::section::{Section, Single, Warning};
 use crate::auth::pool::Strategy;
 use crate::secret::Secret;
-use crate::wire::ApiMode;
+use crate::wire::{ApiMode, Ttl};
 use hermes_types::{Object, Reasoning};
 use serde_json::Value;
 use std::cell::RefCell;
@@ -35,6 +35,8 @@ pub struct ModelConfig {
     pub reasoning_by_model: BTreeMap<String, Reasoning>,
     /// `agent.local_stream_stale_timeout`.
     pub local_stale_after: Option<Duration>,
+    /// `prompt_caching.cache_ttl`.
+    pub cache_ttl: Ttl,
 }
 
 /// `model`: what the person selected.
@@ -118,6 +120,7 @@ impl ModelConfig {
             reasoning: agent.reasoning(&["reasoning_effort"]),
             reasoning_by_model: reasoning_by_model(&agent.section("reasoning_overrides")),
             local_stale_after: agent.seconds(&["local_stream_stale_timeout"]),
+            cache_ttl: root.section("prompt_caching").ttl(&["cache_ttl"]).unwrap_or_default(),
         };
         (config, warnings.into_inner())
     }

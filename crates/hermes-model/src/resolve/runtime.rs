@@ -9,7 +9,7 @@ use super::{Credential, Entry, Known, ResolveError};
 use crate::provider::{ModeRule, Provider, context, mode, names};
 use crate::secret::Secret;
 use crate::transport::Tls;
-use crate::wire::{ApiMode, Target};
+use crate::wire::{ApiMode, Target, Ttl};
 use hermes_types::{Object, Reasoning};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -41,6 +41,8 @@ pub struct Runtime {
     /// How hard the model should think when a request does not say; what the person set for this very model.
     pub reasoning: Option<Reasoning>,
     pub tls: Tls,
+    /// How long the provider should keep prompts, where it can be asked to.
+    pub cache_ttl: Ttl,
     /// What the person should hear about how this was resolved.
     pub notes: Vec<String>,
 }
@@ -65,6 +67,7 @@ impl Runtime {
             base_url: self.base_url.clone(),
             login: self.credential.login,
             extra_body: self.extra_body.clone(),
+            cache: Some(self.cache_ttl),
         }
     }
 
@@ -150,6 +153,7 @@ pub(super) fn assemble(
         api_mode,
         reasoning: reasoning(&wire, model, known),
         tls: tls(&choice, site),
+        cache_ttl: known.config.cache_ttl,
         model: wire,
         headers: headers(&choice, site, known),
         extra_body: extra_body(&choice, known),

@@ -4,7 +4,7 @@
 //! what was expected. Empty strings and `null` mean "not set", as they do in the files people write by hand.
 
 use crate::secret::Secret;
-use crate::wire::ApiMode;
+use crate::wire::{ApiMode, Ttl};
 use hermes_types::{Object, Reasoning};
 use serde_json::Value;
 use std::cell::RefCell;
@@ -167,6 +167,10 @@ impl<'w> Section<'w> {
             Value::Bool(flag) => Some(if *flag { Reasoning::On } else { Reasoning::Off }),
             _ => value.as_str()?.parse().ok(),
         })
+    }
+
+    pub(super) fn ttl(&self, keys: &[&str]) -> Option<Ttl> {
+        self.read(keys, "5m or 1h", |value| Ttl::parse(value.as_str()?))
     }
 
     /// Extra headers. Their values count as secrets, so a bad one is named but not shown.

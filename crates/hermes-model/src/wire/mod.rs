@@ -6,6 +6,7 @@
 //! one.
 
 pub mod anthropic;
+mod cache;
 pub mod chat;
 mod copilot;
 pub mod fault;
@@ -13,6 +14,8 @@ mod json;
 pub mod responses;
 mod schema;
 pub mod sse;
+
+pub use cache::Ttl;
 
 use crate::provider::Provider;
 use hermes_types::{Delta, Fault, Object, Reply, Request};
@@ -38,6 +41,8 @@ pub struct Target {
     pub login: Login,
     /// Fields the person adds to every body; they are merged last and win.
     pub extra_body: Object,
+    /// How long prompts are to be kept between requests; `None` asks for nothing.
+    pub cache: Option<Ttl>,
 }
 
 /// What kind of credential goes along. Some bodies and headers depend on it; the secret itself is not known here.

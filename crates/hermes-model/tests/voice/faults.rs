@@ -103,6 +103,7 @@ fn matrix() -> Vec<Row> {
         row("400 bad key", |_| told(400, "invalid_request_error", "API key not valid"), K::Auth, GivesUp),
         row("400 temperature", |_| blamed("temperature"), K::Refused(Concession::Temperature), Concedes(Concession::Temperature)),
         row("400 stream_options", |_| blamed("stream_options"), K::Refused(Concession::StreamOptions), Concedes(Concession::StreamOptions)),
+        row("400 cache_control", |_| blamed("messages.0.content.0.cache_control"), K::Refused(Concession::CacheHints), Concedes(Concession::CacheHints)),
         row("400 reasoning", |_| blamed("reasoning.effort"), K::Refused(Concession::ReasoningEffort), Concedes(Concession::ReasoningEffort)),
         row("400 schema", |_| told(400, "invalid_request_error", "Failed to parse grammar"), K::Refused(Concession::SchemaPatterns), Concedes(Concession::SchemaPatterns)),
         row("401", |_| Move::status(401), K::Auth, GivesUp),

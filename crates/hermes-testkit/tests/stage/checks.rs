@@ -254,6 +254,23 @@ async fn tools_and_system_are_part_of_the_prefix_and_cache_markers_are_not() {
 }
 
 #[tokio::test]
+async fn marks_that_a_provider_would_refuse_are_refused_here() {
+    let marked = |kind: &str, words: &str| json!({"type": kind, kind: words, "cache_control": {"type": "ephemeral"}});
+    let table = [
+        (ANTHROPIC, json!(vec![marked("text", "w"); 5]), "5 cache markers are more than 4"),
+        (
+            ANTHROPIC,
+            json!([marked("thinking", "t")]),
+            "messages[0].content[0] has a cache marker, and thinking cannot bear one",
+        ),
+        (CHAT, json!([marked("text", " ")]), "messages[0].content[0] has a cache marker on empty text"),
+    ];
+    for (path, content, complaint) in table {
+        assert_eq!(complaints_about(path, json!([{"role": "user", "content": content}])).await, [complaint]);
+    }
+}
+
+#[tokio::test]
 async fn conversations_can_be_told_apart_by_a_key() {
     let server = ModelServer::start(vec![Move::say("ok"); 3]).await;
     server.key_conversations_by("session_id");

@@ -308,6 +308,7 @@ fn check_lists_what_cannot_work() {
         ("model: {provider: custom, default: m}\n", "`model.base_url`: the endpoint of"),
         ("model: {api_mode: carrier_pigeon}\n", "`model.api_mode`"),
         ("agent: {reasoning_effort: hgih}\n", "`agent.reasoning_effort` must be none, minimal,"),
+        ("prompt_caching: {cache_ttl: 2h}\n", "`prompt_caching.cache_ttl` must be 5m or 1h, got \"2h\""),
         ("approvals: {mode: sometimes}\n", "`approvals.mode` must be manual, smart or off, got \"sometimes\""),
     ];
     for (config, complaint) in table {

@@ -94,7 +94,7 @@ pub static KEYS: &[Key] = &[
     key("model_catalog.url", r#""https://hermes-agent.nousresearch.com/docs/api/model-catalog.json""#, "where from"),
     key("model_catalog.ttl_hours", "1", "hours a fetched list is used"),
     key("model_catalog.providers", "{}", "other addresses per provider"),
-    choice("prompt_caching.cache_ttl", r#""5m""#, &["5m", "1h"], "how long the provider keeps the prompt: 5m or 1h"),
+    choice("prompt_caching.cache_ttl", r#""5m""#, &["5m", "1h"], "how long Claude keeps a prompt: 5m, or 1h, which costs more to begin with"),
     key("prefill_messages_file", r#""""#, "file with messages that open every conversation"),
     // The agent
     key("toolsets", r#"["hermes-cli"]"#, "toolsets the agent may use"),

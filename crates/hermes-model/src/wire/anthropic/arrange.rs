@@ -5,13 +5,19 @@
 use super::blocks::{Block, mark};
 use super::thinking::{self, Policy};
 use super::translate::{self, Accepts, Side, Turn};
+use crate::wire::cache::Breakpoints;
 use hermes_types::Message;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-pub(super) fn conversation(messages: &[Arc<Message>], accepts: Accepts, policy: Policy) -> Vec<Turn<'_>> {
-    let turns = translate::turns(messages, accepts);
+pub(super) fn conversation<'a>(
+    messages: &'a [Arc<Message>],
+    accepts: Accepts,
+    policy: Policy,
+    breakpoints: &Breakpoints,
+) -> Vec<Turn<'a>> {
+    let turns = translate::turns(messages, accepts, breakpoints);
     let mut turns = pair_calls(turns);
     thinking::apply(policy, &mut turns);
     let mut turns = merge_roles(turns);

@@ -1,14 +1,12 @@
 //! Content blocks as they stand on the wire, borrowed from the history: an image or a long text is never copied on its
 //! way into the body. The order of the fields is the order of the bytes.
 
+use crate::wire::cache::{self, Marker};
 use hermes_types::{Object, Part, PartView};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
-
-/// A `cache_control` marker, as whoever placed the breakpoints wrote it.
-pub(super) type Marker<'a> = Option<&'a Value>;
 
 #[derive(Debug, Clone, serde::Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -18,12 +16,12 @@ pub(super) enum Block<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         citations: Option<&'a Value>,
         #[serde(skip_serializing_if = "Option::is_none")]
-        cache_control: Marker<'a>,
+        cache_control: Option<Marker>,
     },
     Image {
         source: Source<'a>,
         #[serde(skip_serializing_if = "Option::is_none")]
-        cache_control: Marker<'a>,
+        cache_control: Option<Marker>,
     },
     Thinking {
         thinking: &'a str,
@@ -38,13 +36,13 @@ pub(super) enum Block<'a> {
         name: Cow<'a, str>,
         input: Input<'a>,
         #[serde(skip_serializing_if = "Option::is_none")]
-        cache_control: Marker<'a>,
+        cache_control: Option<Marker>,
     },
     ToolResult {
         tool_use_id: Cow<'a, str>,
         content: Output<'a>,
         #[serde(skip_serializing_if = "Option::is_none")]
-        cache_control: Marker<'a>,
+        cache_control: Option<Marker>,
     },
     /// A part in Anthropic's own form: images and documents by id, search results.
     #[serde(untagged)]
@@ -78,17 +76,17 @@ pub(super) enum Output<'a> {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Foreign<'a> {
     part: &'a Object,
-    cache_control: Marker<'a>,
+    cache_control: Option<Marker>,
 }
 
 impl Serialize for Foreign<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
-        for (key, value) in self.part.iter().filter(|(key, _)| *key != "cache_control") {
+        for (key, value) in self.part.iter().filter(|(key, _)| *key != cache::FIELD) {
             map.serialize_entry(key, value)?;
         }
         if let Some(marker) = self.cache_control {
-            map.serialize_entry("cache_control", marker)?;
+            map.serialize_entry(cache::FIELD, &marker)?;
         }
         map.end()
     }
@@ -110,19 +108,18 @@ impl<'a> Block<'a> {
         Self::Text { text: text.into(), citations: None, cache_control: None }
     }
 
-    /// A text part with the two fields that may accompany it.
+    /// A text part with the one field that may accompany it. Markers of others are not ours to pass on.
     pub(super) fn text_of(text: &'a str, part: &'a Object) -> Self {
         let citations = part.get("citations").filter(|list| list.as_array().is_some_and(|list| !list.is_empty()));
-        Self::Text { text: text.into(), citations, cache_control: marker(part) }
+        Self::Text { text: text.into(), citations, cache_control: None }
     }
 
     /// The image in a part, in whichever form it is written. `None` when the part is something else.
     pub(super) fn image_of(part: &'a Part) -> Option<Self> {
-        let cache_control = marker(&part.0);
         match part.view() {
             PartView::Image { url, .. } => Some(match Source::of(url) {
-                Some(source) => Self::Image { source, cache_control },
-                None => Self::text("(image could not be read)").with(cache_control),
+                Some(source) => Self::Image { source, cache_control: None },
+                None => Self::text("(image could not be read)"),
             }),
             PartView::Other if kind(&part.0) == "image" => Some(Self::native(part)),
             _ => None,
@@ -134,11 +131,11 @@ impl<'a> Block<'a> {
         if NATIVE.contains(&kind(&part.0)) {
             return Some(Self::native(part));
         }
-        mention(part).map(|words| Self::text(words).with(marker(&part.0)))
+        mention(part).map(Self::text)
     }
 
     fn native(part: &'a Part) -> Self {
-        Self::Foreign(Foreign { part: &part.0, cache_control: marker(&part.0) })
+        Self::Foreign(Foreign { part: &part.0, cache_control: None })
     }
 
     pub(super) fn is_thinking(&self) -> bool {
@@ -150,7 +147,7 @@ impl<'a> Block<'a> {
         matches!(self, Self::Text { text, .. } if text.trim().is_empty())
     }
 
-    pub(super) fn marker(&self) -> Marker<'a> {
+    pub(super) fn marker(&self) -> Option<Marker> {
         match self {
             Self::Text { cache_control, .. }
             | Self::Image { cache_control, .. }
@@ -161,12 +158,12 @@ impl<'a> Block<'a> {
         }
     }
 
-    fn with(mut self, marker: Marker<'a>) -> Self {
+    pub(super) fn marked(mut self, marker: Option<Marker>) -> Self {
         self.set_marker(marker);
         self
     }
 
-    fn set_marker(&mut self, marker: Marker<'a>) {
+    fn set_marker(&mut self, marker: Option<Marker>) {
         match self {
             Self::Text { cache_control, .. }
             | Self::Image { cache_control, .. }
@@ -214,13 +211,8 @@ pub(super) fn kind(part: &Object) -> &str {
     part.get("type").and_then(Value::as_str).unwrap_or_default()
 }
 
-/// The marker on a part or a message, where there is one.
-pub(super) fn marker(object: &Object) -> Marker<'_> {
-    object.get("cache_control").filter(|marker| marker.is_object())
-}
-
 /// Puts the marker on the last block that can carry one (thinking cannot), unless a marker is there already.
-pub(super) fn mark<'a>(blocks: &mut [Block<'a>], marker: Marker<'a>) {
+pub(super) fn mark(blocks: &mut [Block<'_>], marker: Option<Marker>) {
     if marker.is_none() || blocks.iter().any(|block| block.marker().is_some()) {
         return;
     }

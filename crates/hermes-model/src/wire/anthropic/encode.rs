@@ -1,6 +1,6 @@
 //! Writes the body: a few settings first, then what the prompt cache reads (tools, system, messages).
 
-use super::super::{Encoded, Target};
+use super::super::{ApiMode, Encoded, Target};
 use super::effort::Thinking;
 use super::endpoint::{self, Extras, Vendor};
 use super::model::{self, Cap, Generation};
@@ -9,6 +9,7 @@ use super::translate::{self, Accepts, Side, Turn};
 use super::{arrange, blocks};
 use crate::provider::Quirk;
 use crate::provider::names::{is_family, wire_name};
+use crate::wire::cache::{Breakpoints, Marker};
 use crate::wire::schema::{self, Dialect};
 use hermes_types::{Concession, Object, Request, ToolChoice};
 use serde::Serialize;
@@ -26,11 +27,20 @@ pub fn encode(request: &Request, target: &Target) -> Encoded {
         result_blocks: !request.concedes(Concession::ToolResultParts) && !target.provider.has(Quirk::TextToolResults),
         signatures: !request.concedes(Concession::Signatures),
     };
+    let (mut tools, system) = (tools(request), translate::system(&request.messages));
+    let has_foundation = system.is_some() || !tools.is_empty();
+    // Every message is written with a block that can be marked.
+    let breakpoints = Breakpoints::of(request, target, ApiMode::AnthropicMessages, has_foundation, |_| true);
+    // Tools come before the system prompt, so a mark behind the prompt holds both.
+    if let Some(last) = tools.last_mut().filter(|_| system.is_none()) {
+        last.cache_control = breakpoints.foundation();
+    }
+    let policy = Policy::of(vendor, &request.model);
     let body = Body {
         settings: settings(request, target, vendor, fast),
-        tools: tools(request),
-        system: translate::system(&request.messages),
-        messages: arrange::conversation(&request.messages, accepts, Policy::of(vendor, &request.model)),
+        tools,
+        system: system.map(|text| written(text, breakpoints.foundation())),
+        messages: arrange::conversation(&request.messages, accepts, policy, &breakpoints),
     };
     let extras = Extras { long_context: !request.concedes(Concession::LongContext), fast };
     Encoded {
@@ -39,6 +49,14 @@ pub fn encode(request: &Request, target: &Target) -> Encoded {
         auth: endpoint::auth(target, vendor),
         // Strings, numbers and lists under string keys always have a JSON form.
         body: serde_json::to_vec(&body).unwrap_or_default(),
+    }
+}
+
+/// The system prompt: plain text, or a list when a mark has to sit somewhere.
+fn written(system: Cow<'_, str>, marker: Option<Marker>) -> blocks::Output<'_> {
+    match marker {
+        None => blocks::Output::Text(system),
+        marker => blocks::Output::Blocks(vec![blocks::Block::text(system).marked(marker)]),
     }
 }
 
@@ -145,6 +163,7 @@ fn tools(request: &Request) -> Vec<Tool<'_>> {
             name: &tool.name,
             description: &tool.description,
             input_schema: schema::adapt(&tool.parameters, dialect, patterns),
+            cache_control: None,
         })
         .collect()
 }
@@ -154,6 +173,8 @@ struct Tool<'a> {
     name: &'a str,
     description: &'a str,
     input_schema: Cow<'a, Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache_control: Option<Marker>,
 }
 
 fn tool_choice(request: &Request) -> Option<Value> {

@@ -4,7 +4,7 @@ mod answers;
 mod properties;
 mod requests;
 
-use super::super::{Decoder, End, Login, Target, sse};
+use super::super::{Decoder, End, Login, Target, Ttl, sse};
 use super::{AnthropicDecoder, encode};
 use crate::provider::{COMPATIBLE, NameRule, Provider, Quirk};
 use hermes_types::{Assistant, CallId, Content, Delta, Fault, Message, Object, Reply, Request, ToolCall};
@@ -26,11 +26,16 @@ const NATIVE: &str = "https://api.anthropic.com";
 const MINIMAX: &str = "https://api.minimax.io/anthropic";
 
 fn target(provider: &'static Provider, base: &str, login: Login) -> Target {
-    Target { provider, base_url: Url::parse(base).expect("a URL"), login, extra_body: Object::new() }
+    Target { provider, base_url: Url::parse(base).expect("a URL"), login, extra_body: Object::new(), cache: None }
 }
 
 fn native() -> Target {
     target(&ANTHROPIC, NATIVE, Login::ApiKey)
+}
+
+/// The same when it is asked to keep prompts for an hour.
+fn keeping() -> Target {
+    Target { cache: Some(Ttl::Hour), ..native() }
 }
 
 fn body(request: &Request, target: &Target) -> Value {

@@ -1,9 +1,10 @@
 //! From messages to turns: each message becomes a list of blocks, by itself and without a look at its neighbours.
 //!
-//! Content is always written as a list, also where the protocol would take a string: a cache marker that moves on must
+//! Content is always written as a list, also where the protocol would take a string: a cache marker that moves on does
 //! not change the form of the text it leaves behind. No list is ever empty and no text in it is ever blank.
 
-use super::blocks::{Block, EMPTY, Input, Marker, Output, kind, mark, marker, mention};
+use super::blocks::{Block, EMPTY, Input, Output, kind, mark, mention};
+use crate::wire::cache::Breakpoints;
 use hermes_types::{Arguments, Assistant, Content, Message, Object, Part, Plain, ToolCall, ToolResult};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -39,15 +40,16 @@ pub(super) struct Accepts {
 const IMAGE_LEFT_OUT: &str = "(image left out: this model does not take images)";
 
 /// The turns of a history, system messages aside. Consecutive tool messages answer one turn and stay together.
-pub(super) fn turns(messages: &[Arc<Message>], accepts: Accepts) -> Vec<Turn<'_>> {
+pub(super) fn turns<'a>(messages: &'a [Arc<Message>], accepts: Accepts, breakpoints: &Breakpoints) -> Vec<Turn<'a>> {
     let mut turns: Vec<Turn<'_>> = Vec::with_capacity(messages.len());
-    for message in messages {
-        let (side, blocks) = match &**message {
+    for (place, message) in messages.iter().enumerate() {
+        let marker = breakpoints.at(place);
+        let (side, mut blocks) = match &**message {
             Message::System(_) => continue,
             Message::User(message) => (Side::User, user(message, accepts)),
             Message::Assistant(message) => (Side::Assistant, assistant(message, accepts)),
             Message::Tool(message) => {
-                let result = tool_result(message, accepts);
+                let result = tool_result(message, accepts).marked(marker);
                 if let Some(open) = turns.last_mut().filter(|turn| turn.side == Side::Tools) {
                     open.blocks.push(result);
                     continue;
@@ -55,37 +57,23 @@ pub(super) fn turns(messages: &[Arc<Message>], accepts: Accepts) -> Vec<Turn<'_>
                 (Side::Tools, vec![result])
             }
         };
+        mark(&mut blocks, marker);
         turns.push(Turn { side, blocks, altered: false });
     }
     turns
 }
 
-/// The system messages, all of them and in order: plain text, or a list when a cache marker has to sit somewhere.
-pub(super) fn system(messages: &[Arc<Message>]) -> Option<Output<'_>> {
+/// The system messages, all of them and in order, as one text.
+pub(super) fn system(messages: &[Arc<Message>]) -> Option<Cow<'_, str>> {
     let said = messages.iter().filter_map(|message| match &**message {
-        Message::System(message) => Some(message),
+        Message::System(message) => Some(joined(&message.content)),
         _ => None,
     });
-    if said.clone().any(|message| marker_of(Some(&message.content), &message.extra).is_some()) {
-        let blocks: Vec<Block<'_>> = said.flat_map(system_blocks).collect();
-        return Some(blocks).filter(|blocks| !blocks.is_empty()).map(Output::Blocks);
-    }
-    let mut texts: Vec<Cow<'_, str>> =
-        said.map(|message| joined(&message.content)).filter(|text| !text.trim().is_empty()).collect();
+    let mut texts: Vec<Cow<'_, str>> = said.filter(|text| !text.trim().is_empty()).collect();
     if texts.len() > 1 {
         texts = vec![Cow::Owned(texts.join("\n\n"))];
     }
-    texts.pop().map(Output::Text)
-}
-
-fn system_blocks(message: &Plain) -> Vec<Block<'_>> {
-    let mut blocks = match &message.content {
-        Content::Text(text) => vec![Block::text(text.as_str())],
-        Content::Parts(parts) => parts.iter().filter_map(text_part).collect(),
-    };
-    blocks.retain(|block| !block.is_blank());
-    mark(&mut blocks, marker_of(Some(&message.content), &message.extra));
-    blocks
+    texts.pop()
 }
 
 fn user(message: &Plain, accepts: Accepts) -> Vec<Block<'_>> {
@@ -98,7 +86,7 @@ fn user(message: &Plain, accepts: Accepts) -> Vec<Block<'_>> {
         }
     };
     blocks.retain(|block| !block.is_blank());
-    settle(&mut blocks, "(empty message)", marker_of(Some(&message.content), &message.extra));
+    settle(&mut blocks, "(empty message)");
     blocks
 }
 
@@ -111,7 +99,7 @@ fn assistant(message: &Assistant, accepts: Accepts) -> Vec<Block<'_>> {
     {
         blocks.insert(0, Block::Thinking { thinking, signature: None });
     }
-    settle(&mut blocks, EMPTY, marker_of(message.content.as_ref(), &message.extra));
+    settle(&mut blocks, EMPTY);
     blocks
 }
 
@@ -206,11 +194,7 @@ fn tool_result(message: &ToolResult, accepts: Accepts) -> Block<'_> {
             Output::Text(if text.trim().is_empty() { "(no output)".into() } else { text })
         }
     };
-    Block::ToolResult {
-        tool_use_id: clean(message.tool_call_id.as_str(), "tool_0"),
-        content,
-        cache_control: marker_of(Some(&message.content), &message.extra),
-    }
+    Block::ToolResult { tool_use_id: clean(message.tool_call_id.as_str(), "tool_0"), content, cache_control: None }
 }
 
 /// A part of a tool result in words.
@@ -246,21 +230,11 @@ fn joined(content: &Content) -> Cow<'_, str> {
     }
 }
 
-/// A message says something and carries its marker, whatever was left out of it. Thinking is not said, and cannot be
-/// marked.
-fn settle<'a>(blocks: &mut Vec<Block<'a>>, placeholder: &'static str, marker: Marker<'a>) {
+/// A message says something, whatever was left out of it. Thinking is not said.
+fn settle(blocks: &mut Vec<Block<'_>>, placeholder: &'static str) {
     if blocks.iter().all(Block::is_thinking) {
         blocks.push(Block::text(placeholder));
     }
-    mark(blocks, marker);
-}
-
-/// The marker of a message: on the message itself, or on the last of its parts that has one.
-fn marker_of<'a>(content: Option<&'a Content>, extra: &'a Object) -> Marker<'a> {
-    marker(extra).or_else(|| match content {
-        Some(Content::Parts(parts)) => parts.iter().rev().find_map(|part| marker(&part.0)),
-        _ => None,
-    })
 }
 
 /// Ids and tool names as the protocol spells them: letters, digits, `_` and `-`.

@@ -1,13 +1,14 @@
 //! The body, the headers and the address of a call.
 
-use super::message::{Rules, WireMessage};
+use super::message::{Rules, WireMessage, bears_marker};
 use super::reasoning;
 use crate::provider::Quirk;
 use crate::provider::context::default_output_cap;
 use crate::provider::names::{bare, is_family, wire_name};
+use crate::wire::cache::{self, Breakpoints};
 use crate::wire::copilot;
 use crate::wire::schema::{self, Dialect};
-use crate::wire::{AuthHeader, Encoded, Target};
+use crate::wire::{ApiMode, AuthHeader, Encoded, Target};
 use hermes_types::{Concession, Message, Request, ToolChoice, ToolDefinition};
 use serde::ser::{Serialize, SerializeSeq, Serializer};
 use serde_json::{Value, json};
@@ -26,7 +27,8 @@ pub fn encode(request: &Request, target: &Target) -> Encoded {
         let tools = Tools { tools: &request.tools, dialect: dialect(target, &model), patterns };
         body.put("tools", Field::Tools(tools));
     }
-    body.put("messages", Field::Messages(Messages { messages: &request.messages, rules: &rules }));
+    let breakpoints = breakpoints(request, target, &rules);
+    body.put("messages", Field::Messages(Messages { messages: &request.messages, rules: &rules, breakpoints }));
     settings(&mut body, request, target, &model);
     identity(&mut body, request, target);
     body.set("stream", json!(true));
@@ -42,6 +44,14 @@ pub fn encode(request: &Request, target: &Target) -> Encoded {
         auth: AuthHeader::Bearer,
         body: body.bytes(),
     }
+}
+
+/// The system prompt that opens the conversation bears the mark for the tools too, which stand before it.
+fn breakpoints(request: &Request, target: &Target, rules: &Rules) -> Breakpoints {
+    let opening = request.messages.first().filter(|message| matches!(***message, Message::System(_)));
+    let has_foundation = opening.is_some_and(|message| bears_marker(message, rules));
+    let bears = |message: &Message| bears_marker(message, rules);
+    Breakpoints::of(request, target, ApiMode::ChatCompletions, has_foundation, bears)
 }
 
 /// How much of JSON Schema is understood behind this target. Routes pass schemas on, so the model's family counts too.
@@ -85,8 +95,13 @@ fn settings(body: &mut Body<'_>, request: &Request, target: &Target, model: &str
     }
 }
 
-/// What tells the vendor which conversation this is.
+/// What tells the vendor which conversation this is, and which others it is like.
 fn identity(body: &mut Body<'_>, request: &Request, target: &Target) {
+    if cache::takes_key(target)
+        && let Some(key) = cache_key(request)
+    {
+        body.set("prompt_cache_key", json!(key));
+    }
     if target.provider.has(Quirk::SessionInBody)
         && let Some(session) = &request.session
     {
@@ -98,6 +113,14 @@ fn identity(body: &mut Body<'_>, request: &Request, target: &Target) {
         tags.extend(request.session.iter().map(|session| format!("conversation={session}")));
         body.set("tags", json!(tags));
     }
+}
+
+fn cache_key(request: &Request) -> Option<String> {
+    let system = match request.messages.first().map(AsRef::as_ref) {
+        Some(Message::System(system)) => system.content.text(),
+        _ => String::new(),
+    };
+    cache::key(request, &system, &request.tools, |tool| Some(tool.name.as_str()))
 }
 
 fn headers(request: &Request, target: &Target, model: &str) -> Vec<(&'static str, String)> {
@@ -141,6 +164,7 @@ enum Field<'a> {
 struct Messages<'a> {
     messages: &'a [std::sync::Arc<Message>],
     rules: &'a Rules,
+    breakpoints: Breakpoints,
 }
 
 struct Tools<'a> {
@@ -188,7 +212,11 @@ impl Serialize for Field<'_> {
 
 impl Serialize for Messages<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.messages.iter().map(|message| WireMessage { message, rules: self.rules }))
+        let Self { messages, rules, breakpoints } = self;
+        serializer.collect_seq(messages.iter().enumerate().map(|(place, message)| {
+            let foundation = breakpoints.foundation().filter(|_| place == 0);
+            WireMessage { message, rules, marker: foundation.or_else(|| breakpoints.at(place)) }
+        }))
     }
 }
 

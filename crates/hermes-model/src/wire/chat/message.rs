@@ -2,12 +2,14 @@
 //!
 //! Messages carry state of other protocols, of other vendors and of this program. All of it stays at home unless the
 //! receiver asked for it. What is written depends on the message and on [`Rules`] that hold for the whole request, never
-//! on the place of the message.
+//! on the place of the message. A cache marker alone depends on it; text that is marked is written as a part, because only
+//! a part can bear one, and servers read both forms as the same words.
 
 use super::{OPAQUE, STATE};
 use crate::provider::Quirk;
 use crate::provider::names::is_family;
 use crate::wire::Target;
+use crate::wire::cache::{self, Marker};
 use hermes_types::{
     Assistant, CallId, Concession, Content, Message, Object, Part, PartView, Plain, Request, ToolCall, ToolResult,
 };
@@ -19,8 +21,8 @@ use std::borrow::Cow;
 const IMAGE_LEFT_OUT: &str = "[image left out: the model cannot see images]";
 const PART_LEFT_OUT: &str = "[attachment left out: the model reads only text here]";
 
-/// Fields beyond our own that chat servers know.
-const KNOWN_EXTRAS: [&str; 2] = ["name", "cache_control"];
+/// A field beyond our own that chat servers know.
+const NAME: &str = "name";
 
 /// What stands where reasoning is demanded and there is none to give: blank, because empty counts as missing.
 const NO_REASONING: &str = " ";
@@ -115,6 +117,28 @@ fn demands_signatures(model: &str) -> bool {
 pub(super) struct WireMessage<'a> {
     pub(super) message: &'a Message,
     pub(super) rules: &'a Rules,
+    /// Only for a message that [`bears_marker`].
+    pub(super) marker: Option<Marker>,
+}
+
+/// Whether something is written of a message that a cache marker can sit on: text that is not blank.
+pub(super) fn bears_marker(message: &Message, rules: &Rules) -> bool {
+    // A result that has to be a plain text cannot have parts.
+    let is_plain = matches!(message, Message::Tool(_)) && !rules.list_results;
+    !is_plain
+        && message.content().is_some_and(|content| match content {
+            Content::Text(text) => !text.trim().is_empty(),
+            Content::Parts(parts) => parts.iter().any(|part| is_words(part, rules.images)),
+        })
+}
+
+/// A part that is written as text, and not as blank text.
+fn is_words(part: &Part, images: bool) -> bool {
+    match part.view() {
+        PartView::Text(text) => !text.trim().is_empty(),
+        PartView::Image { .. } => !images,
+        PartView::Other => false,
+    }
 }
 
 impl Serialize for WireMessage<'_> {
@@ -133,14 +157,18 @@ impl Serialize for WireMessage<'_> {
 impl WireMessage<'_> {
     fn plain<M: SerializeMap>(&self, map: &mut M, role: &str, plain: &Plain) -> Result<(), M::Error> {
         map.serialize_entry("role", role)?;
-        map.serialize_entry("content", &WireContent { content: &plain.content, images: self.rules.images })?;
-        extras(map, &plain.extra)
+        map.serialize_entry("content", &self.content(&plain.content))?;
+        name(map, &plain.extra)
+    }
+
+    fn content<'a>(&self, content: &'a Content) -> WireContent<'a> {
+        WireContent { content, images: self.rules.images, marker: self.marker }
     }
 
     fn assistant<M: SerializeMap>(&self, map: &mut M, message: &Assistant) -> Result<(), M::Error> {
         map.serialize_entry("role", "assistant")?;
         match &message.content {
-            Some(content) => map.serialize_entry("content", &WireContent { content, images: self.rules.images })?,
+            Some(content) => map.serialize_entry("content", &self.content(content))?,
             // Null is allowed beside calls only.
             None if message.tool_calls.is_empty() => map.serialize_entry("content", "")?,
             None => map.serialize_entry("content", &Value::Null)?,
@@ -163,7 +191,7 @@ impl WireMessage<'_> {
                 .collect();
             map.serialize_entry("tool_calls", &calls)?;
         }
-        extras(map, &message.extra)
+        name(map, &message.extra)
     }
 
     /// State of the message as a whole that goes back to the vendor it came from.
@@ -188,19 +216,14 @@ impl WireMessage<'_> {
         }
         match &result.content {
             Content::Parts(parts) if !self.rules.list_results => map.serialize_entry("content", &flattened(parts))?,
-            content => map.serialize_entry("content", &WireContent { content, images: self.rules.images })?,
+            content => map.serialize_entry("content", &self.content(content))?,
         }
-        extras(map, &result.extra)
+        name(map, &result.extra)
     }
 }
 
-fn extras<M: SerializeMap>(map: &mut M, extra: &Object) -> Result<(), M::Error> {
-    for key in KNOWN_EXTRAS {
-        if let Some(value) = extra.get(key) {
-            map.serialize_entry(key, value)?;
-        }
-    }
-    Ok(())
+fn name<M: SerializeMap>(map: &mut M, extra: &Object) -> Result<(), M::Error> {
+    extra.get(NAME).map_or(Ok(()), |name| map.serialize_entry(NAME, name))
 }
 
 /// The reasoning a demanding provider gets back: its own words. Beside calls, words of another provider stay private.
@@ -233,15 +256,22 @@ fn flattened(parts: &[Part]) -> String {
 struct WireContent<'a> {
     content: &'a Content,
     images: bool,
+    marker: Option<Marker>,
 }
 
 impl Serialize for WireContent<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self.content {
-            Content::Text(text) => serializer.serialize_str(text),
+            Content::Text(text) if self.marker.is_none() => serializer.serialize_str(text),
+            Content::Text(text) => serializer.collect_seq([TextPart { text, marker: self.marker }]),
             Content::Parts(parts) => {
-                let spoken = parts.iter().filter(|part| !is_thinking(part));
-                serializer.collect_seq(spoken.map(|part| WirePart { part, images: self.images }))
+                let bearer =
+                    parts.iter().rposition(|part| is_words(part, self.images)).filter(|_| self.marker.is_some());
+                let spoken = parts.iter().enumerate().filter(|(_, part)| !is_thinking(part));
+                serializer.collect_seq(spoken.map(|(at, part)| {
+                    let marker = self.marker.filter(|_| bearer == Some(at));
+                    WirePart { part, images: self.images, marker }
+                }))
             }
         }
     }
@@ -255,15 +285,20 @@ fn is_thinking(part: &Part) -> bool {
 struct WirePart<'a> {
     part: &'a Part,
     images: bool,
+    marker: Option<Marker>,
 }
 
 impl Serialize for WirePart<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let kind = self.part.0.get("type").and_then(Value::as_str);
         match self.part.view() {
-            PartView::Image { .. } if !self.images => text_part(serializer, IMAGE_LEFT_OUT),
+            PartView::Image { .. } if !self.images => {
+                TextPart { text: IMAGE_LEFT_OUT, marker: self.marker }.serialize(serializer)
+            }
             // Parts of the Responses API say the same in other words.
-            PartView::Text(text) if kind != Some("text") => text_part(serializer, text),
+            PartView::Text(text) if kind != Some("text") => {
+                TextPart { text, marker: self.marker }.serialize(serializer)
+            }
             PartView::Image { url, detail } if kind != Some("image_url") => {
                 #[derive(serde::Serialize)]
                 struct Image<'a> {
@@ -276,16 +311,37 @@ impl Serialize for WirePart<'_> {
                 map.serialize_entry("image_url", &Image { url, detail })?;
                 map.end()
             }
-            _ => self.part.serialize(serializer),
+            _ => {
+                let mut map = serializer.serialize_map(None)?;
+                // A marker that somebody else left there would be one too many.
+                for (key, value) in self.part.0.iter().filter(|(key, _)| *key != cache::FIELD) {
+                    map.serialize_entry(key, value)?;
+                }
+                if let Some(marker) = self.marker {
+                    map.serialize_entry(cache::FIELD, &marker)?;
+                }
+                map.end()
+            }
         }
     }
 }
 
-fn text_part<S: Serializer>(serializer: S, text: &str) -> Result<S::Ok, S::Error> {
-    let mut map = serializer.serialize_map(Some(2))?;
-    map.serialize_entry("type", "text")?;
-    map.serialize_entry("text", text)?;
-    map.end()
+/// Text as a part.
+struct TextPart<'a> {
+    text: &'a str,
+    marker: Option<Marker>,
+}
+
+impl Serialize for TextPart<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("type", "text")?;
+        map.serialize_entry("text", self.text)?;
+        if let Some(marker) = self.marker {
+            map.serialize_entry(cache::FIELD, &marker)?;
+        }
+        map.end()
+    }
 }
 
 struct WireCall<'a> {

@@ -196,6 +196,8 @@ const PARAMS: &[(&str, Concession)] = &[
     ("thinking", Concession::ReasoningEffort),
     ("enable_thinking", Concession::ReasoningEffort),
     ("image_url", Concession::Images),
+    ("cache_control", Concession::CacheHints),
+    ("prompt_cache_key", Concession::CacheHints),
 ];
 
 /// Stands for "there was no status" in the lists below.
@@ -228,6 +230,8 @@ const PHRASES: &[(&[u16], FaultKind, &[&str])] = &[
     (BLOCKED, K::ContentBlocked, &["content exists risk"]),
     (BLOCKED, K::ContentBlocked, &["prohibited content"]),
 
+    (REFUSAL, K::Refused(Concession::CacheHints), &["cache_control"]),
+    (REFUSAL, K::Refused(Concession::CacheHints), &["prompt_cache_key"]),
     (REFUSAL, K::Refused(Concession::ReasoningEffort), &["must start with a thinking block"]),
     (REFUSAL, K::Refused(Concession::ReasoningEffort), &["budget_tokens"]),
     (REFUSAL, K::Refused(Concession::Signatures), &["thinking", "signature"]),

@@ -2,8 +2,8 @@
 
 use super::*;
 use hermes_types::Concession::{
-    EncryptedReasoning, Images, LongContext, MaxTokens, ReasoningEffort, SchemaPatterns, Signatures, StreamOptions,
-    Temperature, ToolResultParts,
+    CacheHints, EncryptedReasoning, Images, LongContext, MaxTokens, ReasoningEffort, SchemaPatterns, Signatures,
+    StreamOptions, Temperature, ToolResultParts,
 };
 use hermes_types::FaultKind as K;
 use proptest::prelude::*;
@@ -25,6 +25,7 @@ const ANSWERS: &[(u16, &str, FaultKind)] = &[
     (400, r#"{"error":{"message":"Unsupported value: 'temperature' does not support 0.2 with this model. Only the default (1) value is supported.","type":"invalid_request_error","param":"temperature","code":"unsupported_value"}}"#, K::Refused(Temperature)),
     (400, r#"{"error":{"message":"Unsupported value: 'xhigh' is not supported with the 'gpt-5' model.","type":"invalid_request_error","param":"reasoning.effort","code":"unsupported_value"}}"#, K::Refused(ReasoningEffort)),
     (400, r#"{"error":{"message":"Unrecognized request argument supplied: reasoning_effort","type":"invalid_request_error","param":null,"code":null}}"#, K::Refused(ReasoningEffort)),
+    (400, r#"{"error":{"message":"Unrecognized request argument supplied: prompt_cache_key","type":"invalid_request_error","param":null,"code":null}}"#, K::Refused(CacheHints)),
     (400, r#"{"error":{"message":"Unsupported parameter: 'logprobs' is not supported with this model.","type":"invalid_request_error","param":"logprobs","code":"unsupported_parameter"}}"#, K::BadRequest),
     (400, r#"{"error":{"message":"The encrypted content gAAAA could not be verified. Reason: Encrypted content could not be decrypted or parsed.","type":"invalid_request_error","param":null,"code":"invalid_encrypted_content"}}"#, K::Refused(EncryptedReasoning)),
     (400, r#"{"error":{"message":"Invalid prompt: your prompt was flagged as potentially violating our usage policy.","type":"invalid_request_error","param":null,"code":"invalid_prompt"}}"#, K::ContentBlocked),
@@ -54,6 +55,8 @@ const ANSWERS: &[(u16, &str, FaultKind)] = &[
     (400, r#"{"type":"error","error":{"type":"invalid_request_error","message":"The long context beta is not yet available for this subscription."}}"#, K::Refused(LongContext)),
     (429, r#"{"type":"error","error":{"type":"rate_limit_error","message":"Extra usage is required for long context requests."}}"#, K::Refused(LongContext)),
     (400, r#"{"type":"error","error":{"type":"invalid_request_error","message":"messages.0.content.1.image.source.base64: image exceeds 5 MB maximum: 5316852 bytes > 5242880 bytes"}}"#, K::Refused(Images)),
+    (400, r#"{"type":"error","error":{"type":"invalid_request_error","message":"system.0.cache_control.ephemeral.ttl: Extra inputs are not permitted"}}"#, K::Refused(CacheHints)),
+    (400, r#"{"type":"error","error":{"type":"invalid_request_error","message":"A maximum of 4 blocks with cache_control may be provided. Found 5."}}"#, K::Refused(CacheHints)),
     (400, r#"{"type":"error","error":{"type":"invalid_request_error","message":"Output blocked by content filtering policy"}}"#, K::ContentBlocked),
     (413, r#"{"type":"error","error":{"type":"request_too_large","message":"Request exceeds the maximum size"}}"#, K::PayloadTooLarge),
     (404, r#"{"type":"error","error":{"type":"not_found_error","message":"model: claude-nope"}}"#, K::ModelNotFound),

@@ -1,11 +1,11 @@
 //! The request: body, headers and address.
 
 use super::items::{self, Item};
-use super::{Backend, bounded_id, short_hash, text_at, tools};
+use super::{Backend, bounded_id, text_at, tools};
 use crate::provider::Quirk;
 use crate::provider::effort::openai_effort;
 use crate::provider::names::wire_name;
-use crate::wire::{AuthHeader, Encoded, Target, copilot};
+use crate::wire::{AuthHeader, Encoded, Target, cache, copilot};
 use hermes_types::{Concession, Effort, Message, Object, Reasoning, Request};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Value, json};
@@ -138,17 +138,11 @@ fn begins_with_any(model: &str, prefixes: &[&str]) -> bool {
     prefixes.iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// Conversations that open with the same instructions and tools share a cache, whoever leads them.
 fn cache_key(request: &Request, backend: Backend, system: &str, definitions: &[Value]) -> Option<String> {
     if backend == Backend::GitHub {
         return None;
     }
-    if system.is_empty() && definitions.is_empty() {
-        return request.session.as_ref().map(|session| bounded_id("pck_", session.as_str()));
-    }
-    let mut by_name: Vec<&Value> = definitions.iter().collect();
-    by_name.sort_by_key(|definition| text_at(definition, "name"));
-    Some(format!("pck_{}", short_hash(format!("{system}\0{}", json!(by_name)).as_bytes())))
+    cache::key(request, system, definitions, |definition| text_at(definition, "name"))
 }
 
 fn headers(request: &Request, target: &Target, backend: Backend) -> Vec<(&'static str, String)> {

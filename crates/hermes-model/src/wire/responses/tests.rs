@@ -20,7 +20,7 @@ static COPILOT: Provider = Provider { id: "copilot", quirks: &[Quirk::CopilotHea
 
 fn target(provider: &'static Provider, base: &str) -> Target {
     let base_url = Url::parse(base).expect("a URL");
-    Target { provider, base_url, login: Login::ApiKey, extra_body: Object::new() }
+    Target { provider, base_url, login: Login::ApiKey, extra_body: Object::new(), cache: None }
 }
 
 fn openai() -> Target {
@@ -121,7 +121,7 @@ fn the_codex_backend_gets_its_headers_and_no_cap() {
         json!({
             "model": "gpt-5.2", "instructions": "You are a helpful assistant.", "store": false, "stream": true,
             "reasoning": {"effort": "medium", "summary": "auto"}, "include": ["reasoning.encrypted_content"],
-            "prompt_cache_key": "s1", "input": [{"role": "user", "content": "Hi"}],
+            "prompt_cache_key": "pck_e55d56aca41da77f8ed5861d", "input": [{"role": "user", "content": "Hi"}],
         })
     );
     request.session = Some(SessionId::new("ü".repeat(60)));

@@ -3,24 +3,20 @@
 use super::super::encode;
 use super::*;
 use crate::wire::{AuthHeader, Encoded};
-use hermes_types::{Concession, Effort, Part, Reasoning, ToolChoice, ToolDefinition};
+use hermes_types::{Concession, Effort, Part, Reasoning, SessionId, ToolChoice, ToolDefinition};
 
 #[test]
 fn a_request_byte_for_byte() {
     let mut request = Request::new(
         "anthropic/claude-sonnet-4.5",
         [
-            read_message(json!({"role": "system", "content": "Be brief.", "cache_control": {"type": "ephemeral"}})),
+            Message::system("Be brief."),
             Message::user("Read x."),
             read_message(json!({
                 "role": "assistant", "content": "Reading. ",
                 "tool_calls": [call_json("toolu_1", "read", "{\"path\": \"x\", \"limit\": 5}")],
-                "cache_control": {"type": "ephemeral"},
             })),
-            read_message(json!({
-                "role": "tool", "tool_call_id": "toolu_1", "content": "hello",
-                "cache_control": {"type": "ephemeral", "ttl": "1h"},
-            })),
+            tool("toolu_1", "hello"),
         ],
     );
     request.tools = [ToolDefinition {
@@ -30,7 +26,8 @@ fn a_request_byte_for_byte() {
     }]
     .into();
     request.temperature = Some(0.25);
-    let encoded = encode(&request, &native());
+    request.session = Some(SessionId::new("s1"));
+    let encoded = encode(&request, &Target { cache: Some(Ttl::FiveMinutes), ..native() });
     assert_eq!(
         String::from_utf8(encoded.body).expect("UTF-8"),
         concat!(
@@ -39,12 +36,13 @@ fn a_request_byte_for_byte() {
             r#""tools":[{"name":"read","description":"Reads a file.","input_schema":"#,
             r#"{"type":"object","properties":{"path":{"type":"string"}},"required":["path"]}}],"#,
             r#""system":[{"type":"text","text":"Be brief.","cache_control":{"type":"ephemeral"}}],"#,
-            r#""messages":[{"role":"user","content":[{"type":"text","text":"Read x."}]},"#,
+            r#""messages":[{"role":"user","content":[{"type":"text","text":"Read x.","#,
+            r#""cache_control":{"type":"ephemeral"}}]},"#,
             r#"{"role":"assistant","content":[{"type":"text","text":"Reading."},"#,
             r#"{"type":"tool_use","id":"toolu_1","name":"read","input":{"limit":5,"path":"x"},"#,
             r#""cache_control":{"type":"ephemeral"}}]},"#,
             r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_1","content":"hello","#,
-            r#""cache_control":{"type":"ephemeral","ttl":"1h"}}]}]}"#,
+            r#""cache_control":{"type":"ephemeral"}}]}]}"#,
         )
     );
     assert_eq!(
@@ -103,10 +101,8 @@ fn signed_thinking_goes_back_from_every_turn_and_unsigned_from_none() {
 
 #[test]
 fn each_model_gets_the_thinking_it_can_read_wherever_it_is_served() {
-    let assistant = |details: Value| {
-        read_message(json!({"role": "assistant", "content": "a", "reasoning_details": details,
-            "cache_control": {"type": "ephemeral"}}))
-    };
+    let assistant =
+        |details: Value| read_message(json!({"role": "assistant", "content": "a", "reasoning_details": details}));
     let signed = json!({"type": "thinking", "thinking": "s", "signature": "x"});
     let unsigned = json!({"type": "thinking", "thinking": "u"});
     let redacted = json!({"type": "redacted_thinking", "data": "blob"});
@@ -114,7 +110,7 @@ fn each_model_gets_the_thinking_it_can_read_wherever_it_is_served() {
         Message::user("q"),
         assistant(json!([signed, unsigned, redacted, {"type": "reasoning.encrypted", "data": "other vendor"}])),
     ];
-    let answer = json!({"type": "text", "text": "a", "cache_control": {"type": "ephemeral"}});
+    let answer = text("a");
     let of_claude = json!([signed, redacted, answer]);
     let all = json!([signed, unsigned, redacted, answer]);
     let proxy = "https://proxy.example/anthropic";
@@ -147,10 +143,8 @@ fn each_model_gets_the_thinking_it_can_read_wherever_it_is_served() {
 #[test]
 fn a_turn_of_nothing_but_thinking_still_says_something() {
     let signed = json!({"type": "thinking", "thinking": "t", "signature": "x"});
-    let thought = |details: Value| {
-        read_message(json!({"role": "assistant", "content": null, "reasoning_details": details,
-            "cache_control": {"type": "ephemeral"}}))
-    };
+    let thought =
+        |details: Value| read_message(json!({"role": "assistant", "content": null, "reasoning_details": details}));
     let history = [
         Message::user("q"),
         thought(json!([signed])),
@@ -159,15 +153,14 @@ fn a_turn_of_nothing_but_thinking_still_says_something() {
         Message::user("well?"),
         Message::assistant(" "),
     ];
-    let marked = json!({"type": "text", "text": "(empty)", "cache_control": {"type": "ephemeral"}});
     assert_eq!(
         sent(history, NATIVE),
         json!([
             {"role": "user", "content": [text("q")]},
             // The protocol refuses a turn that ends in thinking.
-            {"role": "assistant", "content": [signed, marked]},
+            {"role": "assistant", "content": [signed, text("(empty)")]},
             {"role": "user", "content": [text("and?")]},
-            {"role": "assistant", "content": [marked]},
+            {"role": "assistant", "content": [text("(empty)")]},
             {"role": "user", "content": [text("well?")]},
             {"role": "assistant", "content": [text("(empty)")]},
         ])
@@ -186,7 +179,6 @@ fn ordered_blocks_are_replayed_in_their_order_with_the_arguments_that_were_run()
             {"type": "server_tool_use", "id": "srv", "name": "web_search", "input": {}},
             {"type": "thinking", "thinking": "", "signature": "sb"},
             {"type": "tool_use", "id": "t1", "name": "read", "input": {"path": "x"}, "caller": {"type": "direct"}}],
-        "cache_control": {"type": "ephemeral"},
     }));
     let history = [Message::user("q"), assistant, tool("t1", "ok")];
     assert_eq!(
@@ -195,7 +187,7 @@ fn ordered_blocks_are_replayed_in_their_order_with_the_arguments_that_were_run()
             {"type": "thinking", "thinking": "a", "signature": "sa"},
             text("one"),
             {"type": "thinking", "thinking": "", "signature": "sb"},
-            {"type": "tool_use", "id": "t1", "name": "read", "input": {"path": "y"}, "cache_control": {"type": "ephemeral"}},
+            {"type": "tool_use", "id": "t1", "name": "read", "input": {"path": "y"}},
         ])
     );
 }
@@ -237,35 +229,77 @@ fn a_history_of_another_provider_is_made_valid() {
 }
 
 #[test]
-fn markers_survive_the_block_they_were_put_on() {
-    let marker = json!({"type": "ephemeral"});
-    let result = |id: &str| json!({"role": "tool", "tool_call_id": id, "content": "out", "cache_control": marker});
-    let history = [
-        json!({"role": "user", "content": [
-            {"type": "text", "text": "kept"}, {"type": "text", "text": " ", "cache_control": marker}]}),
-        json!({"role": "assistant", "content": "text", "cache_control": marker,
-            "tool_calls": [call_json("lost", "f", "{}")]}),
-        result("of nobody"),
-        json!({"role": "assistant", "content": null, "tool_calls": [call_json("a", "f", "{}")]}),
-        json!({"role": "tool", "tool_call_id": "a", "content": "out"}),
-        result("of nobody either"),
-        json!({"role": "user", "content": "again"}),
-        result("too late"),
+fn marks_sit_on_the_last_block_that_can_bear_one() {
+    let marker = json!({"type": "ephemeral", "ttl": "1h"});
+    let marked = |mut block: Value| {
+        block["cache_control"] = marker.clone();
+        block
+    };
+    let used = |id: &str| json!({"type": "tool_use", "id": id, "name": "look", "input": {}});
+    let result = |id: &str, out: &str| json!({"type": "tool_result", "tool_use_id": id, "content": out});
+    let signed = json!({"type": "thinking", "thinking": "t", "signature": "x"});
+    let stored = |message: Value| vec![read_message(message)];
+    let table = [
+        ("text", stored(json!({"role": "assistant", "content": "a "})), json!([marked(text("a"))])),
+        (
+            "a blank part behind text, with a mark of somebody else",
+            stored(json!({"role": "assistant", "content": [
+                {"type": "text", "text": "a"}, {"type": "text", "text": " ", "cache_control": {"type": "ephemeral"}}]})),
+            json!([marked(text("a"))]),
+        ),
+        (
+            "thinking alone",
+            stored(json!({"role": "assistant", "content": null, "reasoning_details": [signed]})),
+            json!([signed, marked(text("(empty)"))]),
+        ),
+        ("a call without a result", vec![calls(&["a"])], json!([marked(text("(tool call removed)"))])),
+        (
+            "calls alone",
+            vec![calls(&["a", "b"]), tool("a", "1"), tool("b", "2")],
+            json!([used("a"), marked(used("b"))]),
+        ),
+        ("no output", vec![calls(&["a"]), tool("a", " ")], json!([marked(used("a"))])),
     ];
-    let marked = |words: &str| json!({"type": "text", "text": words, "cache_control": marker});
-    assert_eq!(
-        sent(history.map(read_message), NATIVE),
-        json!([
-            {"role": "user", "content": [marked("kept")]},
-            {"role": "assistant", "content": [marked("text")]},
-            {"role": "user", "content": [marked("(tool result removed)")]},
-            {"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "f", "input": {}}]},
-            {"role": "user", "content": [
-                {"type": "tool_result", "tool_use_id": "a", "content": "out", "cache_control": marker},
-                text("again"),
-                marked("(tool result removed)")]},
-        ])
-    );
+    for (what, more, expected) in table {
+        let history = [vec![Message::user("q")], more].concat();
+        assert_eq!(kept(history)["messages"][1]["content"], expected, "{what}");
+    }
+    let shown = Message::user(Content::Parts(vec![Part::of_text("see"), Part::of_image("data:image/png;base64,QQ==")]));
+    let image = json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "QQ=="}});
+    let seen = kept(vec![Message::user("q"), Message::assistant("a"), shown]);
+    assert_eq!(seen["messages"][2]["content"], json!([text("see"), marked(image)]));
+    let silent = kept(vec![Message::user("q"), calls(&["a"]), tool("a", " ")]);
+    assert_eq!(silent["messages"][2]["content"], json!([marked(result("a", "(no output)"))]));
+    let orphans = kept(vec![Message::user("q"), calls(&["a"]), tool("a", "1"), tool("of nobody", "2")]);
+    assert_eq!(orphans["messages"][2]["content"], json!([marked(result("a", "1"))]));
+    let late = kept(vec![Message::assistant("a"), Message::user("q"), tool("too late", "2")]);
+    assert_eq!(late["messages"][2]["content"], json!([marked(text("q")), marked(text("(tool result removed)"))]));
+}
+
+#[test]
+fn tools_and_instructions_are_kept_as_one_piece() {
+    let marker = json!({"type": "ephemeral", "ttl": "1h"});
+    let look = || ToolDefinition { name: "look".into(), description: "d".into(), parameters: json!({}) };
+    let told = |system: &str, tools: Vec<ToolDefinition>| {
+        let messages = (1..6).map(|_| Message::user("q")).chain([Message::assistant("a")]);
+        let mut request = Request::new("claude-opus-4-6", [Message::system(system)].into_iter().chain(messages));
+        request.tools = tools.into();
+        request.session = Some(SessionId::new("s1"));
+        body(&request, &keeping())
+    };
+    let count = |body: &Value| body.to_string().matches("cache_control").count();
+    let both = told("Be kind.", vec![look(), look()]);
+    assert_eq!(both["system"], json!([{"type": "text", "text": "Be kind.", "cache_control": marker}]));
+    assert_eq!((&both["tools"][0]["cache_control"], count(&both)), (&Value::Null, 4));
+    let bare = told(" ", vec![look()]);
+    assert_eq!((&bare["system"], &bare["tools"][0]["cache_control"], count(&bare)), (&Value::Null, &marker, 4));
+    assert_eq!(count(&told("", Vec::new())), 4);
+}
+
+/// What is sent of a conversation to a receiver that keeps prompts.
+fn kept(messages: Vec<Message>) -> Value {
+    let session = Some(SessionId::new("s1"));
+    body(&Request { session, ..Request::new("claude-opus-4-6", messages) }, &keeping())
 }
 
 #[test]
@@ -331,8 +365,8 @@ fn images_and_other_parts_in_every_form() {
             {"type": "image", "source": {"type": "base64", "media_type": "image/webp", "data": "QUJD"}},
             text("(image could not be read)"),
             {"type": "image", "source": {"type": "file", "file_id": "f1"}},
-            {"type": "document", "source": {"type": "text", "data": "d"}, "cache_control": {"type": "ephemeral"}},
-            {"type": "text", "text": ATTACHMENT, "cache_control": {"type": "ephemeral"}},
+            {"type": "document", "source": {"type": "text", "data": "d"}},
+            text(ATTACHMENT),
             text("what is this?"),
         ])
     );
@@ -404,23 +438,16 @@ fn tool_results_become_text_where_lists_or_images_are_refused() {
 #[test]
 fn system_messages_are_joined_in_the_simplest_form() {
     let system = |messages: Vec<Message>| body(&Request::new("claude-opus-4-6", messages), &native())["system"].take();
-    let parts = |marker: Value| json!({"role": "system", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b", "cache_control": marker}]});
-    let marker = json!({"type": "ephemeral"});
-    let marked = json!({"type": "text", "text": "b", "cache_control": marker});
+    let parts = json!({"role": "system", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]});
     assert_eq!(
         system(vec![Message::system("first"), Message::system(" "), Message::user("q"), Message::system("second")]),
         "first\n\nsecond"
     );
-    assert_eq!(system(vec![read_message(parts(json!(null)))]), "a\nb");
-    assert_eq!(system(vec![read_message(parts(marker.clone()))]), json!([text("a"), marked]));
-    assert_eq!(
-        system(vec![
-            read_message(json!({"role": "system", "content": "first", "cache_control": marker})),
-            read_message(parts(marker.clone())),
-            Message::system("third"),
-        ]),
-        json!([{"type": "text", "text": "first", "cache_control": marker}, text("a"), marked, text("third")])
-    );
+    assert_eq!(system(vec![read_message(parts.clone())]), "a\nb");
+    let many = vec![Message::system("first"), read_message(parts), Message::user("q"), Message::assistant("a")];
+    let marked =
+        json!([{"type": "text", "text": "first\n\na\nb", "cache_control": {"type": "ephemeral", "ttl": "1h"}}]);
+    assert_eq!(kept(many)["system"], marked, "the text is the same with a mark");
     assert_eq!(system(vec![Message::system(" ")]), Value::Null);
 }
 

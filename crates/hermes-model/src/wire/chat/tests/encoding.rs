@@ -12,7 +12,8 @@ use url::Url;
 fn target(id: &str) -> Target {
     let provider = Provider::find(id).expect(id);
     let base = if provider.base_url.is_empty() { "http://127.0.0.1:9/v1" } else { provider.base_url };
-    Target { provider, base_url: Url::parse(base).expect(base), login: Login::ApiKey, extra_body: Object::new() }
+    let base_url = Url::parse(base).expect(base);
+    Target { provider, base_url, login: Login::ApiKey, extra_body: Object::new(), cache: None }
 }
 
 fn body(request: &Request, target: &Target) -> Value {
@@ -478,7 +479,7 @@ fn messages_of_other_protocols_become_chat_messages() {
             {"role": "user", "content": [
                 {"type": "text", "text": "see"},
                 {"type": "image_url", "image_url": {"url": "https://x.test/a.png", "detail": "low"}},
-                {"type": "text", "text": "kept", "cache_control": {"type": "ephemeral"}},
+                {"type": "text", "text": "kept"},
                 {"type": "video_url", "video_url": {"url": "u"}}
             ]},
             {"role": "assistant", "content": [{"type": "text", "text": "said"}]},
