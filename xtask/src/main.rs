@@ -14,6 +14,7 @@
 )]
 
 mod decode;
+mod economy;
 mod hands;
 mod program;
 mod record;
@@ -38,6 +39,8 @@ fn main() -> ExitCode {
         ["bench", "program"] => program::run(),
         ["bench", "hands"] => hands::run(),
         ["bench", "loop"] => turns::run(),
+        ["bench", "economy"] => economy::run(&program::built()),
+        ["bench", "economy", program] => economy::run(Path::new(program)),
         ["bench", "store"] => store::run(),
         ["bench", "store", "large"] => store::run_large(),
         ["bench", "store", "open"] => store::run_open(),
@@ -45,7 +48,9 @@ fn main() -> ExitCode {
         ["record"] => record::run(&program::built()),
         ["record", program] => record::run(Path::new(program)),
         _ => {
-            eprintln!("usage: cargo xtask bench [decode|program|hands|loop|store [large|open]] | record [PROGRAM]");
+            eprintln!(
+                "usage: cargo xtask bench [decode|program|hands|loop|economy [PROGRAM]|store [large|open]] | record [PROGRAM]"
+            );
             return ExitCode::from(2);
         }
     }
