@@ -11,6 +11,7 @@ use hermes_core::feed::{Feed, Heard};
 use hermes_core::ports::{Card, Model, Switchboard};
 use hermes_core::stop::Stop;
 use hermes_core::store::SessionStore;
+use hermes_core::till::Till;
 use hermes_store::SqliteStore;
 use hermes_tools::builtin;
 use hermes_tools::desk::{Ports, Workshop};
@@ -84,6 +85,7 @@ async fn kit(home: &std::path::Path, feed: &Feed) -> Result<Kit, Box<dyn std::er
         for_children: None,
         shop,
         registry,
+        till: Arc::new(Till::new(Some(store.clone()), clock.clone())),
         store: Some(store),
         clock,
         listener: Arc::new(feed.clone()),

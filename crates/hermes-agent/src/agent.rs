@@ -10,6 +10,7 @@ use hermes_core::conversation::Conversation;
 use hermes_core::ports::{Listener, Switchboard};
 use hermes_core::stop::Stop;
 use hermes_core::store::{SessionStore, StoreError};
+use hermes_core::till::Till;
 use hermes_core::turn::budget::{ITERATIONS, Limits, Purse};
 use hermes_core::turn::{Asked, Economy, Inbox, Outcome, Ports, TurnHook, run_turn};
 use hermes_tools::desk::{Desk, Reach, Workshop};
@@ -34,6 +35,8 @@ pub struct Kit {
     pub registry: Arc<Registry>,
     /// Where it is kept; without one it is not.
     pub store: Option<Arc<dyn SessionStore>>,
+    /// Where jobs beside the conversation are paid.
+    pub till: Arc<Till>,
     pub clock: Arc<dyn Clock>,
     pub listener: Arc<dyn Listener>,
     pub hooks: Vec<Arc<dyn TurnHook>>,
@@ -246,6 +249,7 @@ impl Agent {
             crew.pay_from(purse.clone());
         }
         let kit = &self.kit;
+        let _paying = kit.till.open(self.talk.session.clone(), purse.clone());
         let ports = Ports {
             switchboard: &*kit.switchboard,
             hands: &self.hands,
@@ -335,28 +339,12 @@ impl Agent {
     }
 }
 
-/// What a session and the sub-agents it sent out have spent, and those that they sent out.
+/// What the conversation of a session has spent, wherever compression continued it, and its sub-agents with it.
 async fn spent_in(store: &dyn SessionStore, session: &SessionId) -> Result<Spent, StoreError> {
     if store.session(session).await?.is_none() {
         return Ok(Spent::default());
     }
-    let family = store.lineage(session).await?;
-    // Parents come before their children.
-    let mut tree = vec![session];
-    for one in family.iter().filter(|one| one.kinship == Kinship::Delegate) {
-        if one.parent.as_ref().is_some_and(|parent| tree.contains(&parent)) {
-            tree.push(&one.id);
-        }
-    }
-    let mut spent = Spent::default();
-    for id in tree {
-        for row in store.usage(Some(id)).await? {
-            spent.calls += row.calls;
-            spent.tokens = spent.tokens.saturating_add(row.usage.total());
-            spent.cost = spent.cost + row.actual_cost_usd.or(row.estimated_cost_usd).unwrap_or_default();
-        }
-    }
-    Ok(spent)
+    Ok(store.bill(session).await?.spent)
 }
 
 /// The session in which a conversation began that compression continued in this one.
@@ -373,10 +361,7 @@ pub(crate) async fn first_of(store: &dyn SessionStore, session: &SessionId) -> R
 
 /// The plan of the conversation, from the last result that told it.
 fn restore_plan(desk: &Desk, history: &[Message]) {
-    let results = history.iter().rev().filter_map(|message| match message {
-        Message::Tool(result) if result.name.as_deref() == Some("todo") => Some(result.content.text()),
-        other => plan_in(other).map(str::to_owned),
-    });
+    let results = history.iter().rev().filter_map(plan_in);
     for result in results {
         if desk.todo.restore(&result) {
             return;

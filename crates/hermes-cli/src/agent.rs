@@ -122,6 +122,7 @@ impl Parts<'_> {
             shop: self.hands.shop.clone(),
             registry: self.hands.registry.clone(),
             store: self.store.as_ref().ok().map(|store| Arc::new((*store).clone()) as Arc<dyn SessionStore>),
+            till: self.hands.till.clone(),
             clock,
             listener: self.listener.clone(),
             hooks: Vec::new(),

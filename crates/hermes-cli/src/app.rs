@@ -8,6 +8,7 @@ use hermes_core::clock::{Clock, RealClock};
 use hermes_model::auth::{AuthContext, AuthPaths, Endpoints, Logins, SETTLE_LIMIT, Source, copilot};
 use hermes_model::board::{Board, Knowledge};
 use hermes_model::http::{HttpOptions, HttpTransport};
+use hermes_model::provider::almanac::Almanac;
 use hermes_model::provider::table::PROVIDERS;
 use hermes_model::provider::{AuthKind, Provider, mode};
 use hermes_model::resolve::{Ask, Env, ModelConfig};
@@ -77,7 +78,8 @@ impl App {
         let auth = AuthContext::new(paths, endpoints, transport.clone(), clock.clone(), github);
         let now = time_of_day(&*clock);
         let seed = u64::try_from(now.as_nanosecond() & i128::from(u64::MAX)).unwrap_or_default();
-        let knowledge = Knowledge::new(config, environment.for_resolver(), logins, cwd, now, seed);
+        let knowledge = Knowledge::new(config, environment.for_resolver(), logins, cwd, now, seed)
+            .with_almanac(Almanac::open(home.dir().to_owned()));
         Ok(Self {
             home,
             environment,

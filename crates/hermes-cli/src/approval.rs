@@ -13,6 +13,7 @@ pub use adviser::Counsel;
 pub use allowlist::Allowlist;
 
 use crate::output::terminal::width;
+use crate::output::wrap::folded;
 use futures_util::future::BoxFuture;
 use hermes_tools::face::{ApprovalQuestion, Clarification, Face, Nobody, Reply};
 use hermes_tools::gate::{Answer, Channel, Excerpt, Permanence, excerpt, visible};
@@ -20,7 +21,6 @@ use std::fmt::Write as _;
 use std::io::IsTerminal;
 use std::sync::Arc;
 use terminal::{Echo, say};
-use unicode_width::UnicodeWidthChar as _;
 
 /// Whoever sits at this terminal.
 #[derive(Debug, Clone, Copy)]
@@ -100,7 +100,10 @@ fn shown(question: &ApprovalQuestion, length: Length, width: usize) -> String {
     let mut out = format!("\n{} wants to do something that needs your consent:\n\n", question.tool);
     // Writing into a string cannot fail.
     for line in what.lines() {
-        for (at, piece) in folded(line, width.saturating_sub(EDGE.len())).into_iter().enumerate() {
+        // Left to the terminal, the rest of a line would begin at the edge, where only our own words stand: a command could
+        // write a `why` of its own there.
+        let line = line.replace('\t', EDGE);
+        for (at, piece) in folded(&line, width.saturating_sub(EDGE.len())).into_iter().enumerate() {
             let _ = writeln!(out, "{}{piece}", if at == 0 { EDGE } else { GOES_ON });
         }
     }
@@ -122,38 +125,20 @@ fn shown(question: &ApprovalQuestion, length: Length, width: usize) -> String {
 /// How lines of what would be done begin, and how those that go on do.
 const EDGE: &str = "    ";
 const GOES_ON: &str = "  … ";
-/// Narrower than this nothing can be read.
-const NARROWEST: usize = 20;
-
-/// A line in pieces that fit. Left to the terminal, the rest of a line would begin at the edge, where only our own words
-/// stand: a command could write a `why` of its own there.
-fn folded(line: &str, room: usize) -> Vec<String> {
-    let room = room.max(NARROWEST);
-    let (mut pieces, mut taken) = (vec![String::new()], 0);
-    for found in line.replace('\t', EDGE).chars() {
-        let cells = found.width().unwrap_or(0);
-        if taken + cells > room {
-            pieces.push(String::new());
-            taken = 0;
-        }
-        taken += cells;
-        if let Some(piece) = pieces.last_mut() {
-            piece.push(found);
-        }
-    }
-    pieces
-}
-
+/// The answers there are, one to a line, so that each says what it means on every width.
 fn choices(question: &ApprovalQuestion) -> String {
-    let lasting = match question.permanence {
-        Permanence::Offered => "  s this session  a always",
-        Permanence::OnceOnly => "",
-    };
-    let view = match excerpt(&question.what) {
-        Excerpt::Ends { .. } => "  v show all",
-        Excerpt::Whole(_) => "",
-    };
-    format!("  o once{lasting}{view}  D deny  (deny after {} s) > ", question.timeout.as_secs())
+    let like_it = if question.reasons.len() > 1 { "the reason is one of these" } else { "the reason is the same" };
+    let mut rows = vec![("o", "once".to_owned())];
+    if question.permanence == Permanence::Offered {
+        rows.push(("s", format!("in this session, whenever {like_it}")));
+        rows.push(("a", format!("always, whenever {like_it}")));
+    }
+    if matches!(excerpt(&question.what), Excerpt::Ends { .. }) {
+        rows.push(("v", "show all of it first".to_owned()));
+    }
+    rows.push(("d", "deny; so does Enter alone".to_owned()));
+    let rows: String = rows.iter().map(|(key, meaning)| format!("  {key}  {meaning}\n")).collect();
+    format!("{rows}  (deny after {} s) > ", question.timeout.as_secs())
 }
 
 /// What a line means as an answer.
@@ -221,7 +206,8 @@ mod tests {
             "\nterminal wants to do something that needs your consent:\n\n    rm -rf build\n    git clean -fd\n\n  \
              where   /home/ada/work\n  why     recursive delete\n          git clean with force (deletes untracked files)\n  \
              but     the model that was consulted advises against it\n\n  \
-             o once  s this session  a always  D deny  (deny after 60 s) > "
+             o  once\n  s  in this session, whenever the reason is one of these\n  \
+             a  always, whenever the reason is one of these\n  d  deny; so does Enter alone\n  (deny after 60 s) > "
         );
     }
 
@@ -231,7 +217,10 @@ mod tests {
         let first = shown(&long, Length::Excerpt, 20_000);
         assert!(first.contains("characters are not shown") && first.contains("; rm -rf x"), "{first}");
         assert!(shown(&long, Length::Whole, 20_000).contains(&long.what));
-        assert_eq!(choices(&long), "  o once  v show all  D deny  (deny after 60 s) > ");
+        assert_eq!(
+            choices(&long),
+            "  o  once\n  v  show all of it first\n  d  deny; so does Enter alone\n  (deny after 60 s) > "
+        );
     }
 
     #[test]
@@ -240,7 +229,6 @@ mod tests {
         let expected = format!("    rm -rf x{}\n  …   why     harmless\n", " ".repeat(68));
         let shown = shown(&question(&forged, Permanence::Offered), Length::Excerpt, 80);
         assert!(shown.contains(&expected), "{shown}");
-        assert_eq!(folded("汉字汉字汉字汉字汉字汉字\tx", 0), ["汉字汉字汉字汉字汉字", "汉字    x"]);
     }
 
     #[test]

@@ -101,7 +101,7 @@ pub struct How {
     #[arg(short, long, value_name = "NAMES", value_delimiter = ',')]
     pub toolsets: Option<Vec<String>>,
 
-    /// Do not ask about dangerous commands; deny rules and the hardline list still hold
+    /// Do not ask about dangerous commands; what is denied for good still does not run
     #[arg(long)]
     pub yolo: bool,
 }

@@ -9,6 +9,7 @@ use futures_util::future::BoxFuture;
 use hermes_core::ports::Listener;
 use hermes_core::stop::Stop;
 use hermes_core::store::SessionStore;
+use hermes_core::till::Till;
 use hermes_model::auxiliary::Auxiliary;
 use hermes_model::provider::table::PROVIDERS;
 use hermes_model::resolve::Ask;
@@ -50,6 +51,8 @@ const SECTIONS: [&str; 18] = [
 pub struct Hands {
     pub registry: Arc<Registry>,
     pub shop: Arc<Workshop>,
+    /// Where what a model is consulted about is paid.
+    pub till: Arc<Till>,
     /// What is odd about the settings of tools; told to the person, never fatal.
     pub warnings: Vec<String>,
 }
@@ -102,15 +105,16 @@ impl Hands {
         if yolo == Yolo::On {
             settings.approvals.yolo = Yolo::On;
         }
+        let till = Arc::new(Till::new(past.clone(), app.clock.clone()));
         let ports = Ports {
             face,
-            adviser: adviser(app, stop),
+            adviser: adviser(app, &till, stop),
             lasting: Arc::new(Allowlist::new(app.home.clone())),
             clock: app.clock.clone(),
             listener,
         };
         let registry = Arc::new(builtin::registry(app.clock.clone(), &settings, past));
-        Self { registry, shop: Workshop::new(settings, ports), warnings }
+        Self { registry, shop: Workshop::new(settings, ports), till, warnings }
     }
 
     pub fn desk(&self, session: SessionId) -> Arc<Desk> {
@@ -188,10 +192,10 @@ pub(crate) fn effective(app: &App) -> Value {
 }
 
 /// Where a model is configured, one may be consulted; without any, a person decides alone.
-fn adviser(app: &App, stop: &Stop) -> Option<Arc<dyn Adviser>> {
+fn adviser(app: &App, till: &Arc<Till>, stop: &Stop) -> Option<Arc<dyn Adviser>> {
     let main = app.knowledge.resolve(&Ask::default()).ok()?;
     let parts = (app.knowledge.clone(), app.auth.clone(), app.transport.clone(), app.clock.clone());
-    let auxiliary = Arc::new(Auxiliary::new(parts.0, parts.1, parts.2, parts.3));
+    let auxiliary = Arc::new(Auxiliary::new(parts.0, parts.1, parts.2, parts.3).paid_at(till.clone()));
     Some(Arc::new(Counsel::new(auxiliary, main, stop.clone())))
 }
 

@@ -17,7 +17,10 @@ use args::{ChatArgs, Cli, Command, Whom};
 use clap::CommandFactory;
 use commands::ask::Question;
 use commands::{Console, Exit, Trouble};
+use output::terminal::Terminal;
+use output::wrap::Filled;
 use settings::{Environment, Home, Root};
+use std::io::Write;
 use std::process::ExitCode;
 
 /// Runs what the command line asks for.
@@ -53,8 +56,16 @@ const NOT_INTERACTIVE_YET: &str = "an interactive session is not there yet; ask 
 /// The commands that print and end.
 fn on_console(command: Command, before: Whom, profile: Option<&str>) -> ExitCode {
     // Not locked: prompts write to the same terminal from another thread.
-    let (mut out, mut err, mut input) = (std::io::stdout(), std::io::stderr(), std::io::stdin().lock());
-    let mut console = Console { out: &mut out, err: &mut err, input: &mut input };
+    let (terminal, mut input) = (Terminal::of_process(), std::io::stdin().lock());
+    let mut out: Box<dyn Write> = match terminal.out.is_terminal() && says_sentences(&command) {
+        true => Box::new(Filled::new(std::io::stdout())),
+        false => Box::new(std::io::stdout()),
+    };
+    let mut err: Box<dyn Write> = match terminal.err.is_terminal() {
+        true => Box::new(Filled::new(std::io::stderr())),
+        false => Box::new(std::io::stderr()),
+    };
+    let mut console = Console { out: &mut *out, err: &mut *err, input: &mut input };
     let console = &mut console;
     let exit = match command {
         Command::Model { args, whom } => {
@@ -110,6 +121,11 @@ fn on_console(command: Command, before: Whom, profile: Option<&str>) -> ExitCode
         Command::Chat(_) | Command::Demo(_) => Exit::Usage,
     };
     exit.into()
+}
+
+/// Commands that speak for themselves. The others print what was said or set elsewhere, and that keeps its lines.
+fn says_sentences(command: &Command) -> bool {
+    matches!(command, Command::Fallback(_) | Command::Backup(_) | Command::Import(_) | Command::Profile(_))
 }
 
 /// Runs a future on a runtime of its own. One thread is enough for one conversation, and starts faster than many. What is

@@ -4,7 +4,9 @@
 //! never leaves half an answer in somebody's file. Everything else goes to stderr, for people. A person at a terminal is
 //! never left in silence for long: [`Screen::keep_time`] shows what is being waited for.
 
+mod drawing;
 mod ending;
+mod hearing;
 mod report;
 pub(crate) mod terminal;
 mod words;
@@ -12,21 +14,20 @@ mod work;
 pub(crate) mod wrap;
 
 use crate::args::OutputFormat;
-use crate::commands::paper::{json_line, one_line, shown};
-use hermes_core::ports::Listener;
+use drawing::{Voice, err, laid_out};
 use hermes_core::stop::Stop;
 use hermes_core::turn::{End, Interrupted, Outcome};
 use hermes_model::resolve::Source;
-use hermes_types::{Event, Fault, FaultKind, Notice, SessionId};
+use hermes_types::{Fault, FaultKind, SessionId};
 use std::convert::Infallible;
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
-use terminal::{Attached, Style, Terminal, harmless};
+use terminal::{Style, Terminal};
 use words::Phase;
-use work::{Caller, Ended, Work};
+use work::Work;
 use wrap::Wrap;
 
 /// The command whose answer is all there is.
@@ -66,8 +67,10 @@ pub enum GoOn {
     Unsaid,
     /// With another question.
     WithAQuestion,
-    /// The turn has no answer yet, and work of it is done.
+    /// The turn has no answer yet.
     WithTheTurn,
+    /// There is part of an answer.
+    FromThere,
 }
 
 pub struct Screen {
@@ -101,12 +104,6 @@ struct State {
     status: Option<usize>,
     /// Stdout cannot be written to any more, and why.
     broken: Option<ErrorKind>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Voice {
-    Thought,
-    Answer,
 }
 
 impl Screen {
@@ -193,6 +190,7 @@ impl Screen {
     pub fn line(&self, text: &str) {
         let mut state = self.lock();
         self.wipe(&mut state);
+        let text = if self.is_live() { wrap::fill(text, terminal::width()) } else { text.to_owned() };
         self.out(&mut state, &format!("{text}\n"));
     }
 
@@ -201,7 +199,7 @@ impl Screen {
         let mut state = self.lock();
         self.end_line(&mut state);
         let prefix = format!("{}:", self.show.command);
-        let text = self.laid_out(&format!("{prefix} {message}"));
+        let text = laid_out(self.terminal, &format!("{prefix} {message}"));
         let rest = text.strip_prefix(&prefix).unwrap_or(&text);
         err(&format!("{}{rest}\n", self.terminal.styled(Style::Alarm, &prefix)));
     }
@@ -230,223 +228,9 @@ impl Screen {
         }
     }
 
-    /// Words of the model on the terminal, thoughts set apart from the answer.
-    fn speak(&self, state: &mut State, voice: Voice, text: &str) {
-        self.wipe(state);
-        state.phase = Phase::Speaking { since: Instant::now() };
-        let mut text = harmless(text);
-        if state.voice != Some(voice) {
-            if state.voice.is_some() {
-                self.end_line(state);
-                self.write(state, voice, "\n");
-            }
-            text = text.trim_start_matches('\n').to_owned().into();
-            state.voice = (!text.is_empty()).then_some(voice);
-        }
-        state.streamed |= voice == Voice::Answer && state.voice.is_some();
-        let shown = state.wrap.push(&text, terminal::width());
-        self.write(state, voice, &shown);
-    }
-
-    fn write(&self, state: &mut State, voice: Voice, shown: &str) {
-        match voice {
-            Voice::Answer => self.out(state, shown),
-            Voice::Thought if shown.trim().is_empty() => err(shown),
-            Voice::Thought => err(&self.terminal.styled(Style::Dim, shown)),
-        }
-    }
-
-    /// The cursor to the start of a line, with all words out and the status gone.
-    fn end_line(&self, state: &mut State) {
-        self.wipe(state);
-        let Some(voice) = state.voice.take() else { return };
-        let rest = state.wrap.flush(terminal::width());
-        self.write(state, voice, &rest);
-        if state.wrap.column() > 0 {
-            self.write(state, voice, "\n");
-        }
-        state.wrap = Wrap::default();
-    }
-
-    fn tell(&self, state: &mut State, text: &str) {
-        if state.hushed {
-            state.held.push(text.to_owned());
-            return;
-        }
-        self.end_line(state);
-        err(&format!("{}\n", self.terminal.styled(Style::Dim, &self.laid_out(text))));
-    }
-
-    /// Text for stderr, in lines that fit where lines have an end.
-    fn laid_out(&self, text: &str) -> String {
-        let text = shown(text);
-        if self.terminal.err.is_terminal() { wrap::fill(&text, terminal::width()) } else { text }
-    }
-
-    /// Cells of a line on stderr, where lines have an end.
-    fn width_of_lines(&self) -> usize {
-        if self.terminal.err.is_terminal() { terminal::width() } else { usize::MAX }
-    }
-
-    fn has_status_line(&self) -> bool {
-        self.show.aside == Aside::Everything && self.terminal.err == Attached::Terminal
-    }
-
-    fn tick(&self) {
-        if !self.has_status_line() {
-            return;
-        }
-        let mut state = self.lock();
-        if state.hushed {
-            return;
-        }
-        let status = match state.work.now() {
-            Some((what, since)) => Phase::Working { what, since }.status(None, Instant::now()),
-            None => state.phase.status(state.model.as_deref(), Instant::now()),
-        };
-        let Some(text) = status else { return };
-        let width = terminal::width();
-        // Room for the `^C` a terminal shows behind it: a line that wraps cannot be wiped.
-        let text = hermes_types::clip(&one_line(&text), width.saturating_sub(3));
-        let text = self.terminal.styled(Style::Dim, &text);
-        match (state.status, state.wrap.column()) {
-            (Some(_), _) => err(&format!("\r\x1b[2K{text}")),
-            (None, column) if column >= width => {} // no way back to behind the last cell of a line
-            (None, column) => {
-                err(&format!("{}{text}", if column > 0 { "\n" } else { "" }));
-                state.status = Some(column);
-            }
-        }
-    }
-
-    /// Takes the status line away and puts the cursor back to where it was.
-    fn wipe(&self, state: &mut State) {
-        match state.status.take() {
-            None => {}
-            Some(0) => err("\r\x1b[2K"),
-            Some(column) => err(&format!("\r\x1b[2K\x1b[A\x1b[{column}C")),
-        }
-    }
-
-    /// Writes to stdout. A reader that went away ends the turn.
-    fn out(&self, state: &mut State, text: &str) {
-        if state.broken.is_some() || text.is_empty() {
-            return;
-        }
-        let mut stdout = std::io::stdout().lock();
-        if let Err(error) = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
-            state.broken = Some(error.kind());
-            self.stop.stop();
-        }
-    }
-
-    fn note(&self, state: &mut State, event: &Event) {
-        let now = Instant::now();
-        match event {
-            Event::Started { provider, model, .. }
-            | Event::Notice { notice: Notice::FellBack { provider, model, .. } } => {
-                state.provider = Some(provider.clone());
-                state.model = Some(model.clone());
-                state.key = None;
-                state.phase = Phase::Asking { since: now };
-            }
-            Event::Notice { notice: Notice::Retrying { delay_ms, .. } } => {
-                state.phase = Phase::Pausing { until: now + Duration::from_millis(*delay_ms) };
-            }
-            Event::Notice { notice: Notice::Waiting { .. } } => {}
-            Event::Notice { notice: Notice::LastWord { .. } } => {
-                // What was said before is no part of it.
-                state.streamed = false;
-                state.phase = Phase::Asking { since: now };
-            }
-            Event::ToolCallStarted { name } => state.phase = Phase::Calling { name: name.clone(), since: now },
-            Event::Reply { calls, .. } if !calls.is_empty() => {
-                state.phase = Phase::Working { what: calls.join(", "), since: now };
-            }
-            Event::Notice { .. } | Event::Step { .. } => state.phase = Phase::Asking { since: now },
-            Event::ToolStarted { .. } | Event::Subagent { .. } => match Caller::of(event) {
-                (caller, Event::ToolStarted { call_id, name, about }) => {
-                    state.work.begins(caller, call_id, name, about);
-                }
-                (caller, Event::Answer { .. } | Event::Failed { .. }) => state.work.leaves(&caller),
-                _ => {}
-            },
-            Event::Reasoning { .. } if !matches!(state.phase, Phase::Thinking { .. }) => {
-                state.phase = Phase::Thinking { since: now };
-            }
-            _ => {}
-        }
-    }
-
-    /// What is said of a call that ended, and of what else happens to a sub-agent.
-    fn line_of_work(&self, state: &mut State, caller: Caller, told: &Event) -> Option<String> {
-        match told {
-            Event::ToolFinished { call_id, name, status, duration_ms, about } => {
-                let ended = Ended { name, about, status: *status, took: Duration::from_millis(*duration_ms) };
-                Some(state.work.ends(caller, call_id, ended, self.width_of_lines()))
-            }
-            // The status line says this better; and of an answer that starts over nothing was shown.
-            Event::Notice { notice: Notice::Waiting { .. } } if self.has_status_line() => None,
-            Event::Notice { notice: Notice::StartedOver } => None,
-            Event::Notice { notice } => words::describe(notice).map(|text| format!("{caller}{text}")),
-            Event::Failed { message, .. } => Some(format!("{caller}✗ {message}")),
-            _ => None,
-        }
-    }
-
     /// A panic elsewhere must not silence the answer.
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-    }
-}
-
-impl Listener for Screen {
-    fn hear(&self, event: Event) {
-        let mut state = self.lock();
-        self.note(&mut state, &event);
-        match (&event, self.show.format) {
-            // The end is told by `finish`, with what came to light behind it.
-            (Event::Answer { .. } | Event::Failed { .. }, _) => {}
-            (_, OutputFormat::StreamJson) => {
-                if let (caller, Event::ToolFinished { call_id, .. }) = Caller::of(&event) {
-                    state.work.forget(caller, call_id);
-                }
-                let line = json_line(&event).unwrap_or_default();
-                self.out(&mut state, &format!("{line}\n"));
-            }
-            (Event::Text { text }, OutputFormat::Text) if self.is_live() => {
-                self.speak(&mut state, Voice::Answer, text);
-            }
-            // What was said is said: no word waits for the work behind it.
-            (Event::ToolCallStarted { .. } | Event::Reply { .. }, _) => self.end_line(&mut state),
-            (Event::ToolFinished { .. } | Event::Subagent { .. }, _) => {
-                let (caller, told) = Caller::of(&event);
-                let line = self.line_of_work(&mut state, caller, told);
-                if let Some(line) = line.filter(|_| self.show.aside == Aside::Everything) {
-                    self.tell(&mut state, &line);
-                }
-            }
-            (Event::Delivered { text }, _) if self.show.aside == Aside::Everything => {
-                self.tell(&mut state, &format!("› {text}"));
-            }
-            (Event::Reasoning { text }, _) if state.reasoning => self.speak(&mut state, Voice::Thought, text),
-            // The status line says this better.
-            (Event::Notice { notice: Notice::Waiting { .. } }, _) if self.has_status_line() => {}
-            // Half an answer that nobody watched was not shown.
-            (Event::Notice { notice: Notice::StartedOver }, _) if !self.is_live() => {}
-            // Without a word, two answers would read as one: even who wants silence has to know.
-            // Nor may somebody take the words of one model for those of another.
-            (Event::Notice { notice }, format)
-                if self.show.aside == Aside::Everything
-                    || *notice == Notice::StartedOver
-                    || (matches!(notice, Notice::FellBack { .. }) && format == OutputFormat::Text) =>
-            {
-                if let Some(text) = words::describe(notice) {
-                    self.tell(&mut state, &text);
-                }
-            }
-            _ => {}
-        }
     }
 }
 
@@ -465,41 +249,17 @@ impl Drop for Hush<'_> {
 
 /// An error before there is a screen.
 pub fn complain(message: &str) -> ExitCode {
-    err(&format!("hermes: {}\n", harmless(message)));
+    complain_early(message);
     ExitCode::from(EXIT_FAILED)
 }
 
 /// The command line does not say what to do.
 pub fn misused(message: &str) -> ExitCode {
-    err(&format!("hermes: {}\n", harmless(message)));
+    complain_early(message);
     ExitCode::from(EXIT_USAGE)
 }
 
-/// Writes to stderr. When even that fails there is nobody left to tell.
-fn err(text: &str) {
-    let written = std::io::stderr().lock().write_all(text.as_bytes());
-    drop(written);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_happens_to_a_sub_agent_is_told_as_its_own() {
-        let (format, aside) = (OutputFormat::Text, Aside::Everything);
-        let show = Show { format, aside, command: "hermes", usage_file: None };
-        let screen = Screen::new(show, SessionId::new("s"), Stop::new());
-        let told = |event: Event| {
-            let caller = Caller::Subagent(vec![(SessionId::new("c"), 1)]);
-            screen.line_of_work(&mut screen.lock(), caller, &event)
-        };
-        let notice = |notice| told(Event::Notice { notice });
-        assert_eq!(notice(Notice::Refreshed).as_deref(), Some("  sub-agent 1 … login renewed"));
-        assert_eq!(notice(Notice::StartedOver), None, "of its words nothing was shown");
-        let (kind, message, exit_reason) = (FaultKind::Timeout, "out of time".to_owned(), "timeout".to_owned());
-        let failed = told(Event::Failed { kind, message, exit_reason });
-        assert_eq!(failed.as_deref(), Some("  sub-agent 1 ✗ out of time"));
-        assert_eq!(told(Event::Step { iteration: 1, of: 2 }), None);
-    }
+fn complain_early(message: &str) {
+    let text = laid_out(Terminal::of_process(), &format!("hermes: {message}"));
+    err(&format!("{text}\n"));
 }

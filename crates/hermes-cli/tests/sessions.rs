@@ -6,12 +6,15 @@
     reason = "a stage that cannot be set up reports itself by a panic"
 )]
 
-use hermes_core::store::{Sessions, Transcript};
+use hermes_core::store::{Ledger, Sessions, Transcript};
 use hermes_store::SqliteStore;
 use hermes_testkit::{FakeClock, Ran, World, golden};
-use hermes_types::{Assistant, CallId, EndReason, Message, Moment, NewMessage, NewSession, SessionId, ToolCall};
+use hermes_types::{
+    Assistant, CallId, CompressionRecord, EndReason, Message, Moment, NewMessage, NewSession, SessionId, ToolCall,
+};
 use serde_json::{Value, json};
 use std::sync::Arc;
+use std::time::Duration;
 
 const HERMES: &str = env!("CARGO_BIN_EXE_hermes");
 /// 2020-09-13 12:26:40 UTC
@@ -193,7 +196,7 @@ async fn a_question_on_the_terminal_is_answered_by_the_person() {
     let Story { world, .. } = story;
     let story = Story::new(world.env("TERM", "xterm").stdin("n\n"));
     let ran = story.on_terminal(80, "delete 20251009_103000_ff0001").await;
-    let shown = "  20251009_103000_ff0001  Delegate the tapir, 2025-10-09, 4 messages, with 1 sub-agent\r\n";
+    let shown = "  20251009_103000_ff0001  Delegate the tapir, 2025-10-09, 4 messages, with 1\r\n  sub-agent\r\n";
     assert!(ran.stdout.contains(shown) && ran.stdout.contains("Delete it for good?"), "{}", ran.stdout);
     assert!(ran.code == Some(1) && ran.stdout.ends_with("Nothing was deleted.\r\n"), "{}", ran.stdout);
     // Enter alone is no.
@@ -225,6 +228,41 @@ async fn a_branch_is_made_where_it_was_asked_for() {
     story.run(&["branch", "20251009_0853", "--title", "Idea"], 1).await;
     story.run(&["branch", "20251009_0853", "--at", "999"], 1).await;
     assert_eq!(story.json(&["stats", "--json"]).await["sessions"], before);
+}
+
+#[tokio::test]
+async fn a_conversation_that_was_compressed_says_how_often_and_what_that_saved() {
+    let mut story = Story::new(World::new());
+    let past = Past::of(&story.world).await;
+    let old = past.session("20200913_122640_aa0001", "cli", vec![Message::user("Plan the garden")]).await;
+    past.store.rename(&old, "Garden").await.expect("a name");
+    let compression = |session: &SessionId, tokens_after, stopped: Option<&str>| CompressionRecord {
+        session: session.clone(),
+        child: None,
+        at: Moment::from_seconds(BEGAN),
+        messages_before: 120,
+        messages_after: 24,
+        tokens_before: 100_000,
+        tokens_after,
+        took: Duration::from_secs(9),
+        model: None,
+        phase: "summary".into(),
+        trigger: "threshold".into(),
+        stopped: stopped.map(str::to_owned),
+    };
+    past.store.record_compression(compression(&old, 20_000, None)).await.expect("kept");
+    let upto = past.store.messages(&old).await.expect("read")[0].id;
+    let new = NewSession::new(SessionId::new("20200913_132640_aa0002"), "cli");
+    let child = new.id.clone();
+    let at = Some(Moment::from_seconds(BEGAN + 60.0));
+    let messages = vec![NewMessage { at, ..Message::user("So far: a garden is planned.").into() }];
+    past.store.go_on_in(&old, NewSession { started_at: at, ..new }, upto, messages).await.expect("gone on");
+    past.store.record_compression(compression(&child, 16_000, None)).await.expect("kept");
+    past.store.record_compression(compression(&child, 100_000, Some("the summary was empty"))).await.expect("kept");
+    past.end().await;
+    story.run(&["show", "Garden #2"], 0).await;
+    story.run(&["show", old.as_str()], 0).await;
+    story.end("compressed");
 }
 
 #[tokio::test]
@@ -355,7 +393,8 @@ async fn hostile_text_reaches_no_terminal() {
     let listed = story.run(&["list"], 0).await.stdout;
     story.run(&["lineage", "evil\u{1b}[2Jid"], 0).await;
     let shown = story.run(&["show", "evil\u{1b}[2Jid", "--last", "2"], 0).await.stdout;
-    let long = story.world.run(HERMES, &["sessions", "show", "evil"]).await.expect_code(0).stdout;
+    let whole = story.world.run(HERMES, &["sessions", "show", "evil"]).await.expect_code(0).stdout;
+    let (_, long) = whole.split_once("\nYou").expect("a head and what was said");
     assert!(long.matches(" and so on").count() == 100_000 && long.matches("  line\n").count() == 40, "{}", long.len());
     let screen = story.on_terminal(80, "show evil").await.expect_code(0).stdout;
     assert!(screen.contains("… 980,005 more characters; --raw shows everything"), "{}", screen.len());
@@ -366,7 +405,7 @@ async fn hostile_text_reaches_no_terminal() {
     let markdown =
         story.world.run(HERMES, &["sessions", "export", "evil", "--format", "md"]).await.expect_code(0).stdout;
     let json = story.world.run(HERMES, &["sessions", "export", "evil"]).await.expect_code(0).stdout;
-    for text in [listed, shown, long, screen, on_terminal, markdown, json] {
+    for text in [listed, shown, whole, screen, on_terminal, markdown, json] {
         let acts = |c: char| c.is_control() && !matches!(c, '\n' | '\r') || c == '\u{202e}';
         assert_eq!(text.find(acts), None, "{:?}", text.chars().filter(|c| acts(*c)).collect::<String>());
     }
@@ -405,7 +444,10 @@ async fn a_reader_that_has_seen_enough_is_no_failure() {
     past.end().await;
     let line = format!("{HERMES} sessions show 2020 --raw | head -1; {HERMES} sessions export --all | head -c 10");
     let ran = world.run("bash", &["-c", &format!("set -o pipefail; {line}")]).await.expect_code(0);
-    assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("(no title)\n{\"id\":\"202", ""));
+    assert_eq!(
+        (ran.stdout.as_str(), ran.stderr.as_str()),
+        ("x x x x x x x x x x x x x x x x x x x x x x x x x x x x x x...\n{\"id\":\"202", "")
+    );
 }
 
 #[tokio::test]

@@ -5,13 +5,14 @@
 
 use crate::clock::Clock;
 use crate::plan::{LONGEST_WAIT, Means, Step, Tries, plan};
-use crate::ports::{Card, Listener, Model, Recorder, Switchboard};
+use crate::ports::{Listener, Model, Recorder, Switchboard};
+use crate::receipt::Receipt;
 use crate::recording::Recording;
 use crate::stop::Stop;
 use crate::watch::{Limits, watch};
 use futures_util::StreamExt;
 use hermes_types::{
-    Answered, BreakCause, CameBy, Concession, Delta, Event, Fault, FaultKind, Notice, Reply, Request, Scene, Usage,
+    Answered, BreakCause, CameBy, Concession, Delta, Event, Fault, FaultKind, Notice, Reply, Request, Scene,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -60,13 +61,24 @@ pub struct Line {
     /// No attempt begins after this.
     until: Option<Duration>,
     /// What was counted for answers that broke off and were asked for again.
-    in_vain: Vec<(Card, Usage)>,
+    in_vain: Vec<Receipt>,
+    /// The window of this model, by its own word, where that is less than was known.
+    window: Option<Learnt>,
+}
+
+/// A window that a refusal named.
+#[derive(Debug, Clone, Copy)]
+struct Learnt {
+    tokens: u64,
+    /// Nobody was told yet; that happens once an answer shows that the model is there.
+    is_news: bool,
 }
 
 impl Line {
     pub fn begin_turn(&mut self, now: Duration) {
         if self.place > 0 && self.rests_until.is_none_or(|until| now >= until) {
-            *self = Self { calls: self.calls, breaks: Some(BreakCause::Fallback), ..Self::default() };
+            let in_vain = self.take_in_vain();
+            *self = Self { calls: self.calls, breaks: Some(BreakCause::Fallback), in_vain, ..Self::default() };
         }
         self.until = None;
     }
@@ -77,7 +89,7 @@ impl Line {
     }
 
     /// What has to be paid for answers that nobody got, and to whom.
-    pub(crate) fn take_in_vain(&mut self) -> Vec<(Card, Usage)> {
+    pub fn take_in_vain(&mut self) -> Vec<Receipt> {
         std::mem::take(&mut self.in_vain)
     }
 
@@ -89,6 +101,7 @@ impl Line {
             self.rests_until = Some(now.saturating_add(rest));
         }
         self.place = place;
+        self.window = None;
     }
 
     /// Whether a conversation that is too long comes back to whoever asked, before another provider is tried.
@@ -108,6 +121,21 @@ impl Line {
     /// The next request will not extend the last one, and this is why: whoever changes what was sent says so here.
     pub fn expect_break(&mut self, cause: BreakCause) {
         self.breaks = Some(cause);
+    }
+
+    /// The tokens the model in use can read and write in one go, as far as anybody knows by now.
+    pub fn window(&self) -> Option<u64> {
+        let stated = self.model.as_ref().map(|model| model.card().context_window);
+        self.window.map(|learnt| learnt.tokens).or(stated)
+    }
+
+    /// Takes note of a window that a refusal named, if it is less than was known. Nothing is guessed.
+    fn learn(&mut self, fault: &Fault) {
+        if let (Some(tokens), Some(known)) = (fault.window, self.window())
+            && tokens < known
+        {
+            self.window = Some(Learnt { tokens, is_news: true });
+        }
     }
 
     /// Attempts so far, those that failed included.
@@ -143,6 +171,10 @@ pub async fn ask(
                 match attempt(&*model, Arc::new(request.clone()), line, manner, ports, stop).await {
                     Ok(reply) => {
                         ports.switchboard.answered(line.place);
+                        if let Some(learnt) = line.window.as_mut().filter(|learnt| learnt.is_news) {
+                            learnt.is_news = false;
+                            ports.switchboard.learnt(line.place, learnt.tokens);
+                        }
                         return Ok(reply);
                     }
                     Err(failure) => failure,
@@ -151,6 +183,7 @@ pub async fn ask(
             Err(fault) => Failure { fault, during: During::Opening },
         };
         tries.attempts += 1;
+        line.learn(&failure.fault);
         let told_in_part = failure.during == During::Answer;
         recover(failure, line, &mut tries, manner, roll(&mut dice), ports, stop).await?;
         if told_in_part {
@@ -223,7 +256,7 @@ async fn attempt(
     let scene = Scene { place: line.place, came_by: std::mem::take(&mut line.came_by), ..Scene::default() };
     let mut recording = Recording::begin(ports.recorder, card, request.session.clone(), scene);
     let mut deltas = std::pin::pin!(watch(model.stream(request), limits, ports.clock, ports.listener));
-    let mut shown = false;
+    let (mut shown, began) = (false, ports.clock.elapsed());
     let failed = |fault, shown| Failure { fault, during: if shown { During::Answer } else { During::Request } };
     loop {
         let delta = tokio::select! {
@@ -236,7 +269,8 @@ async fn attempt(
             Some(Ok(Delta::Done(reply))) => {
                 recording.answered(Answered::Reply(reply.clone()));
                 if reply.cut_off && !(manner.live && shown) {
-                    line.in_vain.extend(reply.usage.map(|usage| (card.clone(), usage)));
+                    let took = ports.clock.elapsed().saturating_sub(began);
+                    line.in_vain.extend(reply.usage.map(|usage| Receipt::of(model, usage, took)));
                     let fault = Fault::new(FaultKind::Timeout, "the answer broke off in the middle");
                     return Err(failed(fault, shown));
                 }

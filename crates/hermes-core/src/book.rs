@@ -8,17 +8,16 @@
 mod shorter;
 
 use crate::clock::Clock;
-use crate::ports::{Card, Recorder};
+use crate::ports::Recorder;
+use crate::receipt::Receipt;
 use crate::store::{SessionStore, StoreError};
 use hermes_types::{
-    CallId, CallRecord, Content, Cost, CostStatus, Disposition, EffectRecord, EffectState, Exchange, Finished, Message,
-    MessageId, Moment, NewMessage, Object, Reply, Run, Scene, SessionId, Span, ToolCall, ToolStatus, Touch, TurnRecord,
-    TurnScene,
+    CallId, Content, Disposition, EffectRecord, EffectState, Exchange, Finished, Message, MessageId, Moment,
+    NewMessage, Reply, Run, Scene, SessionId, Span, ToolCall, ToolStatus, Touch, TurnRecord, TurnScene,
 };
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::Duration;
 
 /// Conversations that this process took into memory, so that two within one tick of the clock are told apart.
 static RUNS: AtomicU64 = AtomicU64::new(0);
@@ -244,40 +243,28 @@ impl Book {
     }
 
     /// A reply with what it cost, and what the loop says to it. Begins the record of its calls.
-    pub(crate) async fn replied(
-        &self,
-        reply: &Reply,
-        answer: Option<&Message>,
-        card: Option<&Card>,
-        took: Duration,
-    ) -> Replied {
+    pub(crate) async fn replied(&self, reply: &Reply, answer: Option<&Message>, receipt: Option<&Receipt>) -> Replied {
         *self.open() = Open::default();
         let Some(store) = self.store() else { return Replied { message: Ok(()), cost: Ok(()) } };
         let tokens = reply.usage.map(|usage| usage.output);
         let said = NewMessage { token_count: tokens, ..Message::Assistant(reply.message.clone()).into() };
         let kept = self.append(&**store, std::iter::once(said).chain(answer.cloned().map(Into::into)).collect());
         // All in the queue of the writer at once, so that they are one write.
-        let (kept, cost) = tokio::join!(kept, self.paid(reply, card, took));
+        let (kept, cost) = tokio::join!(kept, self.paid(receipt));
         Replied { message: kept.map(|_| ()), cost }
     }
 
     /// A call of a model whose reply is not part of the conversation, but was paid for.
-    pub(crate) async fn paid(&self, reply: &Reply, card: Option<&Card>, took: Duration) -> Result<(), StoreError> {
-        self.paid_for("", reply, card, took).await
+    pub(crate) async fn paid(&self, receipt: Option<&Receipt>) -> Result<(), StoreError> {
+        self.paid_for("", receipt).await
     }
 
     /// The same for a job beside the conversation.
-    pub(crate) async fn paid_for(
-        &self,
-        task: &str,
-        reply: &Reply,
-        card: Option<&Card>,
-        took: Duration,
-    ) -> Result<(), StoreError> {
+    pub(crate) async fn paid_for(&self, task: &str, receipt: Option<&Receipt>) -> Result<(), StoreError> {
         let Some(store) = self.store() else { return Ok(()) };
         let paid = async {
-            match self.call(task, reply, card, took) {
-                Some(call) => store.record_call(call).await,
+            match receipt {
+                Some(receipt) => store.record_call(receipt.record(self.session(), self.now(), task)).await,
                 None => Ok(()),
             }
         };
@@ -292,33 +279,6 @@ impl Book {
         let keeping = exchanges.into_iter().map(|exchange| store.record_exchange(exchange));
         // What keeps a recording from the disk keeps the reply beside it from there too, and that is told.
         let _ = futures_util::future::join_all(keeping).await;
-    }
-
-    fn call(&self, task: &str, reply: &Reply, card: Option<&Card>, took: Duration) -> Option<CallRecord> {
-        let usage = reply.usage?;
-        let card = card?;
-        let cost = match usage.cost {
-            Some(actual) => Cost {
-                actual: Some(actual),
-                status: CostStatus::Actual,
-                source: "provider_cost_api".to_owned(),
-                ..Cost::default()
-            },
-            None => Cost { source: "none".to_owned(), ..Cost::default() },
-        };
-        Some(CallRecord {
-            session: self.session(),
-            at: self.now(),
-            provider: card.provider.clone(),
-            base_url: card.base_url.clone(),
-            billing_mode: String::new(),
-            model: card.model.clone(),
-            task: task.to_owned(),
-            usage,
-            cost,
-            took,
-            facts: Object::new(),
-        })
     }
 
     /// A call is about to run. What may change the world is written down first.

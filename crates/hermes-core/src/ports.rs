@@ -2,7 +2,7 @@
 
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
-use hermes_types::{Delta, Event, Exchange, Fault, Request};
+use hermes_types::{Cost, Delta, Event, Exchange, Fault, Request, Usage};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,6 +14,14 @@ pub trait Model: Send + Sync {
     fn stale_after(&self, _request: &Request) -> Duration {
         self.card().stale_after
     }
+
+    /// What a call cost that was counted like this. Unless somebody knows prices, only the provider's own word counts.
+    fn price(&self, usage: &Usage) -> Cost {
+        Cost::stated(usage)
+    }
+
+    /// Nothing will be asked for a while: what only makes the next request faster need not be held.
+    fn rest(&self) {}
 
     /// The only way to ask. The stream begins with [`Delta::Sent`] and ends with [`Delta::Done`] or a fault; dropping it
     /// hangs up.
@@ -53,6 +61,9 @@ pub trait Switchboard: Send + Sync {
 
     /// The model at this place answered: its credential works. Must not block.
     fn answered(&self, _place: usize) {}
+
+    /// The model at this place refused more tokens than these, and answered since. Must not block.
+    fn learnt(&self, _place: usize, _window: u64) {}
 
     /// The same model with a renewed login, if the login can be renewed.
     fn refresh<'a>(&'a self, place: usize, fault: &'a Fault) -> BoxFuture<'a, Result<Option<Arc<dyn Model>>, Fault>>;

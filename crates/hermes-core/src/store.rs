@@ -5,10 +5,10 @@
 
 use futures_util::future::BoxFuture;
 use hermes_types::{
-    Break, CallId, CallRecord, CompressionRecord, EffectRecord, EffectState, EndReason, Exchange, Export, Found,
+    Bill, Break, CallId, CallRecord, CompressionRecord, EffectRecord, EffectState, EndReason, Exchange, Export, Found,
     Insights, ListOrder, Meant, Message, MessageId, Moment, NewMessage, NewSession, Pruned, Relative, SearchQuery,
-    Session, SessionFilter, SessionId, SessionSummary, Span, Spent, StoreFacts, StoredMessage, TitleFault, TurnRecord,
-    UsageRow,
+    Session, SessionFilter, SessionId, SessionSummary, Span, Spent, StoreFacts, StoredMessage, SummaryRest, TitleFault,
+    TurnRecord, UsageRow,
 };
 
 /// The answer of a store, some time later.
@@ -166,6 +166,9 @@ pub trait Transcript: Send + Sync {
     /// with the place it is kept at.
     fn conversation(&self, id: &SessionId, span: Span) -> Kept<'_, Vec<(MessageId, Message)>>;
 
+    /// One message, whichever session it is in and whatever became of it.
+    fn message(&self, message: MessageId) -> Kept<'_, Option<StoredMessage>>;
+
     /// The messages around one, at most `window` on each side.
     fn around(&self, id: &SessionId, message: MessageId, window: usize) -> Kept<'_, Vec<StoredMessage>>;
 
@@ -201,6 +204,17 @@ pub trait Ledger: Send + Sync {
 
     fn record_compression(&self, compression: CompressionRecord) -> Kept<'_, ()>;
 
+    /// How often a conversation was compressed, up to and with this session: its own and those of the sessions it
+    /// continues, oldest first.
+    fn compressions(&self, session: &SessionId) -> Kept<'_, Vec<CompressionRecord>>;
+
+    /// Until when no summary is asked for in a session; the default where nothing failed.
+    fn summary_rest(&self, session: &SessionId) -> Kept<'_, SummaryRest>;
+
+    /// Tells every program how long no summary is asked for; the default takes a rest back. It goes along when a
+    /// conversation goes on in another session.
+    fn set_summary_rest(&self, session: &SessionId, rest: SummaryRest) -> Kept<'_, ()>;
+
     /// Records that a tool is about to change the world. Comes before it does.
     fn begin_effect(&self, effect: EffectRecord) -> Kept<'_, ()>;
 
@@ -211,6 +225,10 @@ pub trait Ledger: Send + Sync {
 
     /// The sums of calls by model and task, of one session or all.
     fn usage(&self, session: Option<&SessionId>) -> Kept<'_, Vec<UsageRow>>;
+
+    /// What the whole conversation that a session belongs to cost, sub-agents included. The one account that every
+    /// report about a conversation is drawn from.
+    fn bill(&self, session: &SessionId) -> Kept<'_, Bill>;
 
     /// What all sessions spent since a moment. Other programs write no times down, so their calls are not in it.
     fn spent(&self, since: Moment) -> Kept<'_, Spent>;

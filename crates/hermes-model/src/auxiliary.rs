@@ -11,7 +11,9 @@ use crate::transport::Transport;
 use hermes_core::ask::{Line, Manner, Ports, ask};
 use hermes_core::clock::Clock;
 use hermes_core::ports::{ForTask, Recorder, Unrecorded};
+use hermes_core::receipt::Receipt;
 use hermes_core::stop::Stop;
+use hermes_core::till::{Paid, Till};
 use hermes_types::{Event, Fault, FaultKind, Notice, Reply, Request};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -31,6 +33,8 @@ pub struct Auxiliary {
     unpaid: Mutex<HashMap<String, Duration>>,
     notes: Arc<Notes>,
     recorder: Arc<dyn Recorder>,
+    /// Where jobs are paid.
+    till: Option<Arc<Till>>,
 }
 
 impl Auxiliary {
@@ -41,13 +45,28 @@ impl Auxiliary {
         clock: Arc<dyn Clock>,
     ) -> Self {
         let notes = Arc::new(Notes::new(auth.clone()));
-        Self { knowledge, auth, transport, clock, unpaid: Mutex::default(), notes, recorder: Arc::new(Unrecorded) }
+        Self {
+            knowledge,
+            auth,
+            transport,
+            clock,
+            unpaid: Mutex::default(),
+            notes,
+            recorder: Arc::new(Unrecorded),
+            till: None,
+        }
     }
 
     /// From now on this one hears of every attempt that is made for a session.
     #[must_use]
     pub fn recorded_by(self, recorder: Arc<dyn Recorder>) -> Self {
         Self { recorder, ..self }
+    }
+
+    /// From now on every job is asked for and paid there.
+    #[must_use]
+    pub fn paid_at(self, till: Arc<Till>) -> Self {
+        Self { till: Some(till), ..self }
     }
 
     /// Waits for what is being written down about credentials; to be called when no more jobs come.
@@ -62,6 +81,10 @@ impl Auxiliary {
             let message = format!("the side job `{task}` is switched off by auxiliary.{task}.enabled");
             return Err(Fault::new(FaultKind::NotConfigured, message));
         }
+        let session = request.session.clone();
+        if let Some(reached) = self.till.as_ref().and_then(|till| till.exhausted(session.as_ref())) {
+            return Err(Fault::new(FaultKind::Billing, reached.message));
+        }
         let places = self.places(task, main);
         if places.is_empty() {
             let message = format!("no model can do the side job `{task}`; set auxiliary.{task}.provider and .model");
@@ -74,7 +97,16 @@ impl Auxiliary {
         let hear = |event| self.hear(event, &at);
         let recorder = ForTask { task, recorder: &*self.recorder };
         let ports = Ports { switchboard: &board, clock: &*self.clock, listener: &hear, recorder: &recorder };
-        let result = ask(request, &mut Line::default(), self.manner(), &ports, stop).await;
+        let (mut line, began) = (Line::default(), self.clock.elapsed());
+        let result = ask(request, &mut line, self.manner(), &ports, stop).await;
+        let usage = result.as_ref().ok().and_then(|reply| reply.usage);
+        let took = self.clock.elapsed().saturating_sub(began);
+        let answered = line.model().zip(usage).map(|(model, usage)| Receipt::of(&**model, usage, took));
+        if let Some(till) = &self.till {
+            for receipt in line.take_in_vain().iter().chain(&answered) {
+                tell_of(&till.pay(session.as_ref(), task, receipt).await, task, &receipt.card.model);
+            }
+        }
         if let Err(Fault { kind: FaultKind::Billing, .. }) = &result {
             self.rest(&at.lock().unwrap_or_else(PoisonError::into_inner));
         }
@@ -122,5 +154,15 @@ impl Auxiliary {
     fn is_resting(&self, provider: &str) -> bool {
         let unpaid = self.unpaid.lock().unwrap_or_else(PoisonError::into_inner);
         unpaid.get(provider).is_some_and(|until| self.clock.elapsed() < *until)
+    }
+}
+
+/// The result of the job is there already, so trouble with its price goes to the log alone.
+fn tell_of(paid: &Paid, task: &str, model: &str) {
+    if !paid.limits_hold {
+        tracing::warn!(task, model, "nobody says what this costs, so a limit in dollars (budget.*) cannot be held");
+    }
+    if let Err(error) = &paid.written {
+        tracing::warn!(task, %error, "a call beside the conversation is missing in the ledger");
     }
 }

@@ -7,9 +7,12 @@
 use crate::auth::pool::{self, Strategy};
 use crate::auth::provider_id::CODEX;
 use crate::auth::{AuthContext, Logins, Need, Renewed, Row, Source, Standing, renew};
+use crate::catalog;
 use crate::notes::Notes;
 use crate::process::{ProcessModel, TcpAddress, launch};
 use crate::provider::AuthKind;
+use crate::provider::almanac::Almanac;
+use crate::provider::tariff::Tariff;
 use crate::resolve::{self, Ask, Credential, Env, Known, ModelConfig, ResolveError, Runtime, Stored, StoredCredential};
 use crate::secret::{Origin, Secret};
 use crate::transport::Transport;
@@ -23,6 +26,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use tokio::task::JoinSet;
 
 /// An agent program may work on its answer for this long.
 const EXTERNAL_LIMIT: Duration = Duration::from_secs(900);
@@ -34,6 +38,8 @@ pub struct Knowledge {
     pub logins: Logins,
     /// Where programs are started.
     pub cwd: PathBuf,
+    /// What endpoints said about their models; one that is kept in a home grows while questions are asked.
+    pub almanac: Arc<Almanac>,
     stored: Stored,
 }
 
@@ -43,6 +49,8 @@ pub struct Board {
     transport: Arc<dyn Transport>,
     places: Vec<Mutex<Place>>,
     notes: Arc<Notes>,
+    /// A list of models that is being asked for.
+    looking: Mutex<JoinSet<()>>,
 }
 
 struct Place {
@@ -69,11 +77,16 @@ impl Knowledge {
     /// `seed` decides between credentials where the strategy leaves it to chance.
     pub fn new(config: ModelConfig, env: Env, logins: Logins, cwd: PathBuf, now: Timestamp, seed: u64) -> Self {
         let stored = stored(&config, &logins, now, seed);
-        Self { config, env, logins, cwd, stored }
+        Self { config, env, logins, cwd, almanac: Arc::default(), stored }
+    }
+
+    #[must_use]
+    pub fn with_almanac(self, almanac: Almanac) -> Self {
+        Self { almanac: Arc::new(almanac), ..self }
     }
 
     pub fn known(&self) -> Known<'_> {
-        Known { config: &self.config, env: &self.env, stored: &self.stored }
+        Known { config: &self.config, env: &self.env, stored: &self.stored, almanac: &self.almanac }
     }
 
     pub fn resolve(&self, ask: &Ask) -> Result<Runtime, ResolveError> {
@@ -87,7 +100,7 @@ impl Board {
         let chain = std::iter::once(primary).chain(resolve::chain(&knowledge.config));
         let places = chain.map(|ask| Mutex::new(Place::new(ask, None))).collect();
         let notes = Arc::new(Notes::new(auth.clone()));
-        Self { knowledge, auth, transport, places, notes }
+        Self { knowledge, auth, transport, places, notes, looking: Mutex::default() }
     }
 
     /// A board whose places are resolved already. Its notes are somebody else's to wait for.
@@ -103,7 +116,8 @@ impl Board {
                 Ask { provider: Some(runtime.name.clone()), model: Some(runtime.model.clone()), ..Ask::default() };
             Mutex::new(Place::new(ask, Some(runtime)))
         };
-        Self { knowledge, auth, transport, places: runtimes.into_iter().map(place).collect(), notes }
+        let places = runtimes.into_iter().map(place).collect();
+        Self { knowledge, auth, transport, places, notes, looking: Mutex::default() }
     }
 
     /// Waits for what is being written down about credentials; to be called when the conversation ends.
@@ -282,6 +296,40 @@ impl Board {
         }
     }
 
+    /// Writes down what a model really takes, beside the conversation.
+    fn remember(&self, at: usize, window: u64) {
+        let Some(runtime) = self.places.get(at).and_then(|place| with(place, |place| place.runtime.clone())) else {
+            return;
+        };
+        let almanac = self.knowledge.almanac.clone();
+        self.notes.take(async move {
+            let kept = tokio::task::spawn_blocking(move || almanac.learn(&runtime.base_url, &runtime.model, window));
+            // It fails only when the program ends; the next refusal says it again.
+            let _ = kept.await;
+            Ok(())
+        });
+    }
+
+    /// Asks an endpoint for its list by the way, when the last one is old. No question waits for it; what has not come
+    /// when the conversation ends is dropped.
+    fn look_up(&self, endpoint: &Endpoint) {
+        let Knowledge { almanac, config, .. } = &*self.knowledge;
+        let clock = self.auth.clock.clone();
+        let is_wanted = almanac.is_kept() && config.asks_catalogues;
+        if !is_wanted || almanac.is_fresh(&endpoint.target.base_url, clock.now()) {
+            return;
+        }
+        let mut looking = self.looking.lock().unwrap_or_else(PoisonError::into_inner);
+        if looking.is_empty() {
+            let (endpoint, almanac, transport) = (endpoint.clone(), almanac.clone(), self.transport.clone());
+            looking.spawn(async move {
+                if let Err(fault) = catalog::refresh(&endpoint, &almanac, &*transport, &*clock).await {
+                    tracing::debug!(%fault, "no list of models");
+                }
+            });
+        }
+    }
+
     /// The row of the pool that the runtime's credential came from.
     fn row_of(&self, runtime: &Runtime) -> Option<Row> {
         let rows = self.knowledge.logins.pool(&runtime.name, Vec::new());
@@ -289,7 +337,12 @@ impl Board {
     }
 
     fn take(&self, place: &Mutex<Place>, runtime: Runtime) -> Arc<dyn Model> {
-        let voice = Voice::new(self.endpoint(&runtime), self.transport.clone());
+        let tariff = Tariff::of(&runtime, &self.knowledge.config.prices, self.knowledge.almanac.clone());
+        let endpoint = self.endpoint(&runtime);
+        if !with(place, |place| place.is_settled) {
+            self.look_up(&endpoint);
+        }
+        let voice = Voice::new(endpoint, self.transport.clone()).priced_by(tariff);
         with(place, |place| place.runtime = Some(runtime));
         Arc::new(voice)
     }
@@ -319,6 +372,10 @@ impl Switchboard for Board {
 
     fn answered(&self, place: usize) {
         self.praise(place);
+    }
+
+    fn learnt(&self, place: usize, window: u64) {
+        self.remember(place, window);
     }
 
     fn refresh<'a>(&'a self, place: usize, _fault: &'a Fault) -> BoxFuture<'a, Result<Option<Arc<dyn Model>>, Fault>> {

@@ -1,20 +1,40 @@
 //! Which models an endpoint offers, asked of the endpoint itself, and which servers run on this machine.
 
 use crate::provider::Provider;
+use crate::provider::almanac::{Almanac, ModelFacts};
+use crate::provider::prices::Prices;
 use crate::transport::{Call, Transport};
 use crate::voice::Endpoint;
 use crate::wire::{ApiMode, AuthHeader, anthropic, fault};
 use futures_util::future::{Either, join_all, select};
 use hermes_core::clock::Clock;
-use hermes_types::{Fault, FaultKind};
-use serde_json::Value;
+use hermes_types::{Fault, FaultKind, Usd};
+use serde_json::{Value, json};
 use std::time::Duration;
 use url::Url;
 
 const LIST_TIMEOUT: Duration = Duration::from_secs(8);
 /// A server on this machine that does not answer within this is not there.
 const PROBE_TIMEOUT: Duration = Duration::from_millis(400);
+const OLLAMA: &str = "ollama";
 const LIST_CAP: usize = 16 << 20;
+/// A thousand dollars for a million tokens: a number above that is the price of something else.
+const DEAREST_TOKEN: Usd = Usd::from_pico(1_000_000_000);
+/// Where endpoints say how much a model can read, best first.
+const WINDOWS: [&str; 12] = [
+    "/context_length",
+    "/context_window",
+    "/max_model_len",
+    "/max_context_length",
+    "/context_size",
+    "/max_context_window",
+    "/n_ctx",
+    "/max_input_tokens",
+    "/capabilities/limits/max_context_window_tokens",
+    "/top_provider/context_length",
+    "/meta/n_ctx",
+    "/meta/n_ctx_train",
+];
 
 /// A model as its endpoint lists it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,8 +42,24 @@ pub struct ModelInfo {
     pub id: String,
     /// The endpoint's own word on how much the model can read.
     pub context_window: Option<u64>,
+    /// What the endpoint says it charges.
+    pub prices: Option<Prices>,
+}
+
+impl ModelInfo {
+    /// One of which nothing but the name is known.
+    pub fn named(id: impl Into<String>) -> Self {
+        Self { id: id.into(), context_window: None, prices: None }
+    }
+
     /// Both input and output cost nothing.
-    pub free: bool,
+    pub fn is_free(&self) -> bool {
+        self.prices.is_some_and(|prices| prices.is_free())
+    }
+
+    pub fn facts(&self) -> ModelFacts {
+        ModelFacts { window: self.context_window, prices: self.prices }
+    }
 }
 
 /// A server found running on this machine.
@@ -61,6 +97,51 @@ pub async fn list_models(
     call.credential = endpoint.credential.clone().map(|secret| (header, secret));
     let body = fetch(call, transport, clock, LIST_TIMEOUT).await?;
     Ok(read_list(&body, endpoint.target.provider))
+}
+
+/// Asks an endpoint anew for all it says about its models, and keeps it. What cannot be had is not asked for again at
+/// once either; what was known before stays.
+pub async fn refresh(
+    endpoint: &Endpoint,
+    almanac: &Almanac,
+    transport: &dyn Transport,
+    clock: &dyn Clock,
+) -> Result<Vec<ModelInfo>, Fault> {
+    let base_url = &endpoint.target.base_url;
+    let mut listed = list_models(endpoint, transport, clock).await;
+    if let Ok(models) = &mut listed
+        && endpoint.target.provider.id == OLLAMA
+        && let Some(model) = models.iter_mut().find(|model| model.id == endpoint.card.model)
+    {
+        model.context_window = ollama_window(endpoint, transport, clock).await.or(model.context_window);
+    }
+    let known = listed.iter().flatten().map(|model| (model.id.clone(), model.facts()));
+    almanac.keep(base_url, known, clock.now());
+    listed
+}
+
+/// Ollama tells of one model at a time, at its own address beside the compatible one. What it was told to load
+/// (`num_ctx`) counts before what the model could.
+async fn ollama_window(endpoint: &Endpoint, transport: &dyn Transport, clock: &dyn Clock) -> Option<u64> {
+    let mut url = endpoint.target.base_url.clone();
+    let root = url.path().trim_end_matches('/').trim_end_matches("/v1").to_owned();
+    url.set_path(&format!("{root}/api/show"));
+    let mut call = Call::post(url, json!({"model": endpoint.card.model}).to_string());
+    call.headers.push(("content-type".into(), "application/json".into()));
+    call.secret_headers.clone_from(&endpoint.headers);
+    call.tls.clone_from(&endpoint.tls);
+    call.credential = endpoint.credential.clone().map(|secret| (AuthHeader::Bearer, secret));
+    read_show(&fetch(call, transport, clock, LIST_TIMEOUT).await.ok()?)
+}
+
+fn read_show(shown: &Value) -> Option<u64> {
+    let parameters = shown.get("parameters").and_then(Value::as_str).unwrap_or_default();
+    let loaded = parameters.lines().find_map(|line| line.trim().strip_prefix("num_ctx")?.trim().parse().ok());
+    let could = || {
+        let info = shown.get("model_info")?.as_object()?;
+        info.iter().find(|(key, _)| key.ends_with(".context_length"))?.1.as_u64()
+    };
+    loaded.or_else(could)
 }
 
 /// Asks every candidate at once; the first in the list that answers with a model wins.
@@ -115,17 +196,43 @@ fn read_list(body: &Value, provider: &Provider) -> Vec<ModelInfo> {
 
 fn read_model(entry: &Value) -> Option<ModelInfo> {
     let id = entry.as_str().or_else(|| ["id", "name", "model"].iter().find_map(|key| entry.get(key)?.as_str()))?;
-    let windows = ["context_length", "context_window", "max_model_len", "max_context_length", "max_input_tokens"];
-    let pricing = entry.get("pricing");
-    let is_zero = |keys: [&str; 2]| {
-        let price = keys.iter().find_map(|key| pricing?.get(key));
-        price.is_some_and(|price| price.as_f64().or_else(|| price.as_str()?.parse().ok()) == Some(0.0))
-    };
     Some(ModelInfo {
         id: id.strip_prefix("models/").unwrap_or(id).to_owned(),
-        context_window: windows.iter().find_map(|key| entry.get(key)?.as_u64()),
-        free: is_zero(["prompt", "input"]) && is_zero(["completion", "output"]),
+        context_window: window(entry),
+        prices: prices_per_token(entry),
     })
+}
+
+/// The window an entry names, under whichever of the usual keys.
+pub(crate) fn window(entry: &Value) -> Option<u64> {
+    WINDOWS.iter().find_map(|path| {
+        let tokens = entry.pointer(path)?;
+        tokens.as_u64().or_else(|| tokens.as_str()?.parse().ok()).filter(|tokens| *tokens > 0)
+    })
+}
+
+/// The prices of an entry in the form of OpenRouter and the AI Gateway: dollars for one token, as decimals. Whatever
+/// else stands under `pricing` may be per million or per hour and is left alone, and so is a price no token ever had.
+pub(crate) fn prices_per_token(entry: &Value) -> Option<Prices> {
+    let pricing = entry.get("pricing")?;
+    let money = |key: &str| -> Option<Usd> {
+        let price = pricing.get(key)?;
+        let text = price.as_str().map_or_else(|| price.to_string(), str::to_owned);
+        text.parse().ok().filter(|price: &Usd| price.pico() >= 0)
+    };
+    let of_million = |keys: [&str; 2]| {
+        let price = keys.iter().find_map(|key| money(key)).filter(|price| *price <= DEAREST_TOKEN);
+        price.and_then(Usd::times_million)
+    };
+    let prices = Prices {
+        input: of_million(["prompt", "input"]),
+        output: of_million(["completion", "output"]),
+        cache_read: of_million(["input_cache_read", "cachedInputTokens"]),
+        cache_write: of_million(["input_cache_write", "cacheCreationInputTokens"]),
+        cache_write_1h: None,
+        request: money("request").filter(|fee| fee.pico() > 0),
+    };
+    (prices.input.is_some() && prices.output.is_some()).then_some(prices)
 }
 
 /// Aggregators list everything they have; an agent needs language models that can call tools. An entry that does not
@@ -153,7 +260,6 @@ mod tests {
     use futures_util::future::BoxFuture;
     use hermes_core::clock::RealClock;
     use hermes_types::Request;
-    use serde_json::json;
     use std::sync::Mutex;
 
     fn ids(body: &Value, provider: &str) -> Vec<String> {
@@ -197,7 +303,9 @@ mod tests {
             let (config, _) = ModelConfig::parse(&json!({}));
             let (env, stored) = (Env::new([], [(variable.to_owned(), key.to_owned())]), Stored::default());
             let asked = Ask { provider: Some(provider.into()), model: Some("m".into()), ..Ask::default() };
-            let runtime = resolve(&asked, &Known { config: &config, env: &env, stored: &stored }).expect("resolves");
+            let runtime =
+                resolve(&asked, &Known { config: &config, env: &env, stored: &stored, almanac: Almanac::blank() })
+                    .expect("resolves");
             let (endpoint, door) = (Endpoint::of(&runtime), Door::default());
             list_models(&endpoint, &door, &RealClock::default()).await.expect("a list");
             let call = door.0.lock().expect("unpoisoned").take().expect("a call");
@@ -210,15 +318,51 @@ mod tests {
     }
 
     #[test]
+    fn windows_and_prices_are_read_wherever_endpoints_put_them() {
+        let table = [
+            (json!({"id": "m", "max_model_len": 32768}), Some(32_768), None),
+            (json!({"id": "m", "meta": {"n_ctx_train": 4096}}), Some(4_096), None),
+            (json!({"id": "m", "context_length": "131072"}), Some(131_072), None),
+            (
+                json!({"id": "m", "capabilities": {"limits": {"max_context_window_tokens": 128000}}}),
+                Some(128_000),
+                None,
+            ),
+            (json!({"id": "m", "context_length": 0}), None, None),
+            (json!({"id": "m", "pricing": {"prompt": "0.00000025", "completion": "1e-6"}}), None, Some(("0.25", "1"))),
+            (json!({"id": "m", "pricing": {"input": 0.0000005, "output": "0.000002"}}), None, Some(("0.5", "2"))),
+            // Dollars for a million, and a price that an aggregator does not know beforehand.
+            (json!({"id": "m", "pricing": {"input": 0.88, "output": 0.88}}), None, None),
+            (json!({"id": "m", "pricing": {"prompt": "-1", "completion": "-1"}}), None, None),
+            (json!({"id": "m", "pricing": {"prompt": "0.1"}}), None, None),
+        ];
+        for (entry, window, prices) in table {
+            let read = read_model(&entry).expect("a model");
+            let expected = prices.map(|(input, output)| (input.parse().ok(), output.parse().ok()));
+            assert_eq!(read.context_window, window, "{entry}");
+            assert_eq!(read.prices.map(|prices| (prices.input, prices.output)), expected, "{entry}");
+        }
+    }
+
+    #[test]
+    fn ollama_says_what_it_loaded_before_what_it_could() {
+        let shown = json!({"parameters": "stop \"x\"\nnum_ctx   8192", "model_info": {"qwen3.context_length": 40960}});
+        assert_eq!(read_show(&shown), Some(8_192));
+        assert_eq!(read_show(&json!({"model_info": {"qwen3.context_length": 40960}})), Some(40_960));
+        assert_eq!(read_show(&json!({})), None);
+    }
+
+    #[test]
     fn every_shape_of_list_is_read() {
         let openrouter = json!({"data": [
             {"id": "a/b", "context_length": 1000, "pricing": {"prompt": "0", "completion": "0"}, "supported_parameters": ["tools"]},
             {"id": "no/tools", "supported_parameters": ["temperature"]},
         ]});
         let provider = Provider::find("openrouter").expect("a row");
+        let free = Prices { input: Some(Usd::default()), output: Some(Usd::default()), ..Prices::default() };
         assert_eq!(
             read_list(&openrouter, provider),
-            [ModelInfo { id: "a/b".into(), context_window: Some(1000), free: true }]
+            [ModelInfo { context_window: Some(1000), prices: Some(free), ..ModelInfo::named("a/b") }]
         );
         assert_eq!(ids(&json!({"models": [{"name": "models/gemini-3-flash"}]}), "custom"), ["gemini-3-flash"]);
         assert_eq!(ids(&json!(["x", {"model": "y"}, 7]), "custom"), ["x", "y"]);

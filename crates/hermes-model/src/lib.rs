@@ -1,7 +1,7 @@
 //! The voice of Hermes: everything between a [`Request`](hermes_types::Request) and a model's answer.
 //!
 //! HTTP lives here and nowhere else. The provider table and the resolver are data and pure functions; the wire protocols
-//! are pure; only [`http`], [`process`] and [`auth`] touch the world.
+//! are pure; only [`http`], [`process`], [`auth`] and [`provider::almanac`] touch the world.
 
 pub mod auth;
 pub mod auxiliary;

@@ -3,20 +3,21 @@
 //! The way of a request: encode → attach the bound secret → send → split into events → decode → deltas. Each step is a
 //! function of its own elsewhere; this file is the thread through them.
 
+use crate::provider::tariff::Tariff;
 use crate::receiver;
 use crate::resolve::{Runtime, Staleness};
 use crate::secret::{BoundSecret, Origin, Secret};
 use crate::transport::{Answer, Call, Tls, Transport};
-use crate::wire::{ApiMode, Decoder, End, Target, fault, sse};
+use crate::wire::{ApiMode, Decoder, End, Pages, Target, fault, sse};
 use bytes::Bytes;
 use futures_util::stream::{BoxStream, once};
 use futures_util::{Stream, StreamExt, TryFutureExt};
 use hermes_core::ports::{Card, Model};
-use hermes_types::{Content, Delta, Fault, FaultKind, Part, Reasoning, Request, Sent};
+use hermes_types::{Content, Cost, Delta, Fault, FaultKind, Part, Reasoning, Request, Sent, Usage};
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::future::ready;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use url::Url;
 
@@ -91,17 +92,27 @@ impl Defaults {
 
 pub struct Voice {
     endpoint: Endpoint,
+    /// What the calls cost, where that is known here.
+    tariff: Option<Tariff>,
     transport: Arc<dyn Transport>,
+    /// What was written of the conversation this model is asked about.
+    pages: Mutex<Pages>,
 }
 
 impl Voice {
     pub fn new(endpoint: Endpoint, transport: Arc<dyn Transport>) -> Self {
-        Self { endpoint, transport }
+        Self { endpoint, tariff: None, transport, pages: Mutex::default() }
+    }
+
+    #[must_use]
+    pub fn priced_by(self, tariff: Tariff) -> Self {
+        Self { tariff: Some(tariff), ..self }
     }
 
     fn call(&self, request: &Request) -> Call {
         let Endpoint { mode, target, credential, headers, defaults, tls, .. } = &self.endpoint;
-        let encoded = mode.encode(&defaults.fill(request), target);
+        let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
+        let encoded = mode.encode_on(&mut pages, &defaults.fill(request), target);
         let mut call = Call::post(encoded.url, encoded.body);
         call.headers.push(("content-type".into(), "application/json".into()));
         call.headers.push(("accept".into(), "text/event-stream".into()));
@@ -131,6 +142,14 @@ impl Model for Voice {
 
     fn stale_after(&self, request: &Request) -> Duration {
         self.endpoint.stale.map_or(self.card().stale_after, |stale| stale.after(estimated_tokens(request)))
+    }
+
+    fn price(&self, usage: &Usage) -> Cost {
+        self.tariff.as_ref().map_or_else(|| Cost::stated(usage), |tariff| tariff.price(usage))
+    }
+
+    fn rest(&self) {
+        *self.pages.lock().unwrap_or_else(PoisonError::into_inner) = Pages::default();
     }
 
     fn stream(&self, request: Arc<Request>) -> BoxStream<'static, Result<Delta, Fault>> {

@@ -6,7 +6,7 @@
 
 use crate::db::Db;
 use crate::fault::DbResult;
-use crate::ledger::effects;
+use crate::ledger::{effects, rest};
 use crate::{branch, lineage, session, titles, transcript, turns};
 use hermes_core::store::StoreError;
 use hermes_types::{EndReason, MessageId, Moment, NewMessage, NewSession, SessionId};
@@ -55,6 +55,7 @@ pub(crate) fn go_on_in(
     titles::pass_on(db, title.as_deref(), &new.id)?;
     turns::hand_over(db, from, &new.id)?;
     effects::hand_over(db, from, &new.id)?;
+    rest::hand_over(db, from, &new.id)?;
     Ok(ids)
 }
 

@@ -31,6 +31,7 @@ pub(crate) fn gather(db: &Db, from: Moment, to: Moment, source: Option<String>) 
     accounts.iter().for_each(|account| total.add(&account.total()));
     let sessions = || accounts.iter().filter_map(|account| account.record.as_ref().map(|record| (account, record)));
     let lengths = || sessions().filter_map(|(_, record)| length(record.started_at, record.ended_at));
+    let (compressions, compression_tokens_saved) = compressions(db, &scope)?;
     let priced = |price| count(accounts.iter().filter(|account| account.price() == Some(price)));
     Ok(Insights {
         from,
@@ -47,6 +48,8 @@ pub(crate) fn gather(db: &Db, from: Moment, to: Moment, source: Option<String>) 
         sessions_included: priced(Price::Included),
         active_seconds: lengths().sum(),
         ended_sessions: count(lengths()),
+        compressions,
+        compression_tokens_saved,
         models: models(&accounts),
         sources: sources(&accounts, &talks),
         tools: shares(talks.values().flat_map(Talk::tools)),
@@ -72,10 +75,10 @@ fn models(accounts: &[Account]) -> Vec<ModelUse> {
         for route in account.routes() {
             sums.entry(route).or_default().0 += 1;
         }
-        for (route, tally) in account.parts() {
-            let (_, cost, sum) = sums.entry(route).or_default();
-            *cost = known_sum(*cost, tally.cost());
-            sum.add(tally);
+        for part in account.parts() {
+            let (_, cost, sum) = sums.entry(part.route).or_default();
+            *cost = known_sum(*cost, part.tally.cost());
+            sum.add(part.tally);
         }
     }
     let used = |(route, (sessions, cost_usd, tally)): (&Route, (u64, Option<Usd>, Tally))| ModelUse {
@@ -101,6 +104,19 @@ fn sources(accounts: &[Account], talks: &HashMap<String, Talk>) -> Vec<SourceUse
     let mut sources: Vec<SourceUse> = sums.into_values().collect();
     sources.sort_by_key(|source| std::cmp::Reverse((source.sessions, source.messages, source.tokens)));
     sources
+}
+
+/// How often something became shorter, and by how many tokens. What did not is no compression to anybody.
+fn compressions(db: &Db, scope: &Scope) -> DbResult<(u64, u64)> {
+    let (condition, values) = scope.of_sessions();
+    let sql = format!(
+        "SELECT count(*), coalesce(sum(r.tokens_before - r.tokens_after), 0)
+         FROM sessions s CROSS JOIN hermes_compressions r ON r.session_id = s.id
+         WHERE r.tokens_after < r.tokens_before AND {condition}"
+    );
+    let mut statement = db.connection.prepare_cached(&sql)?;
+    let counted = statement.query_row(params_from_iter(values), |row| Ok((row.get(0)?, row.get(1)?)))?;
+    Ok(counted)
 }
 
 fn exit_reasons(db: &Db, scope: &Scope) -> DbResult<Vec<Share>> {

@@ -5,9 +5,12 @@
 //! `session_model_usage`. Turns, compressions and effects are rows of our own tables. What a session that nobody knows is
 //! said to have done is refused. How our rows and the sums of others become one account is told in [`tally`].
 
+mod bill;
 mod books;
 mod calls;
+mod compressions;
 pub(crate) mod effects;
+pub(crate) mod rest;
 mod tally;
 
 pub(crate) use books::{Account, Price, Scope, accounts, number};
@@ -20,8 +23,8 @@ use crate::session;
 use crate::store::SqliteStore;
 use hermes_core::store::{Kept, Ledger};
 use hermes_types::{
-    CallId, CallRecord, CompressionRecord, EffectRecord, EffectState, Insights, Moment, SessionId, Spent, TurnRecord,
-    UsageRow,
+    Bill, CallId, CallRecord, CompressionRecord, EffectRecord, EffectState, Insights, Moment, SessionId, Spent, SummaryRest,
+    TurnRecord, UsageRow,
 };
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -36,7 +39,22 @@ impl Ledger for SqliteStore {
     }
 
     fn record_compression(&self, compression: CompressionRecord) -> Kept<'_, ()> {
-        self.write(move |db| record_compression(db, &compression))
+        self.write(move |db| compressions::record(db, &compression))
+    }
+
+    fn compressions(&self, session: &SessionId) -> Kept<'_, Vec<CompressionRecord>> {
+        let session = session.clone();
+        self.read(move |db| compressions::of_conversation(db, &session))
+    }
+
+    fn summary_rest(&self, session: &SessionId) -> Kept<'_, SummaryRest> {
+        let session = session.clone();
+        self.read(move |db| rest::get(db, &session))
+    }
+
+    fn set_summary_rest(&self, session: &SessionId, rest: SummaryRest) -> Kept<'_, ()> {
+        let session = session.clone();
+        self.write(move |db| rest::set(db, &session, &rest))
     }
 
     fn begin_effect(&self, effect: EffectRecord) -> Kept<'_, ()> {
@@ -56,6 +74,11 @@ impl Ledger for SqliteStore {
     fn usage(&self, session: Option<&SessionId>) -> Kept<'_, Vec<UsageRow>> {
         let scope = session.map_or(Scope::All, |id| Scope::One(id.clone()));
         self.read(move |db| usage(db, &scope))
+    }
+
+    fn bill(&self, session: &SessionId) -> Kept<'_, Bill> {
+        let session = session.clone();
+        self.read(move |db| bill::bill(db, &session))
     }
 
     fn spent(&self, since: Moment) -> Kept<'_, Spent> {
@@ -87,34 +110,12 @@ fn record_turn(db: &Db, turn: &TurnRecord) -> DbResult<()> {
     Ok(())
 }
 
-fn record_compression(db: &Db, compression: &CompressionRecord) -> DbResult<()> {
-    session::exists(db, &compression.session)?;
-    db.connection
-        .prepare_cached(
-            "INSERT INTO hermes_compressions(session_id, child_session_id, at, tokens_before, tokens_after, took_ms,
-                 model, phase, cause)
-             VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-        )?
-        .execute((
-            compression.session.as_str(),
-            compression.child.as_ref().map(SessionId::as_str),
-            compression.at.seconds(),
-            integer(compression.tokens_before),
-            integer(compression.tokens_after),
-            milliseconds(compression.took),
-            &compression.model,
-            &compression.phase,
-            &compression.trigger,
-        ))?;
-    Ok(())
-}
-
 /// The sums by model, provider and task, the largest first.
 fn usage(db: &Db, scope: &Scope) -> DbResult<Vec<UsageRow>> {
     let mut sums: BTreeMap<Route, Tally> = BTreeMap::new();
     for account in accounts(db, scope)? {
-        for (route, tally) in account.parts() {
-            sums.entry(route.clone()).or_default().add(tally);
+        for part in account.parts() {
+            sums.entry(part.route.clone()).or_default().add(part.tally);
         }
     }
     let mut rows: Vec<UsageRow> = sums.into_iter().map(|(route, tally)| tally.into_row(route)).collect();

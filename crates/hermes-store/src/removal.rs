@@ -15,7 +15,7 @@ use hermes_types::{Kinship, Moment, Pruned, SessionFilter, SessionId};
 use std::collections::HashMap;
 
 /// Tables whose rows are about a session and worth nothing without it.
-const BESIDE: [&str; 4] = ["hermes_effects", "hermes_turns", "hermes_compressions", "hermes_exchanges"];
+const BESIDE: [&str; 5] = ["hermes_effects", "hermes_turns", "hermes_compressions", "hermes_exchanges", "hermes_rests"];
 /// A session that never ended may still be in use when something was said in it within this time.
 const STILL_WARM: f64 = 86_400.0;
 
@@ -30,7 +30,7 @@ pub(crate) fn delete(db: &Db, id: &SessionId) -> DbResult<bool> {
 }
 
 /// A conversation from its first session on, and the sub-agents that are marked as its own, theirs, and so on.
-fn with_delegates(db: &Db, root: &SessionId) -> DbResult<Vec<SessionId>> {
+pub(crate) fn with_delegates(db: &Db, root: &SessionId) -> DbResult<Vec<SessionId>> {
     let mut all = vec![root.clone()];
     let mut open: Vec<Link> = lineage::link(db, root)?.into_iter().collect();
     while let Some(parent) = open.pop() {

@@ -288,6 +288,7 @@ fn assemble(mut columns: Object) -> Session {
             output: count(take("output_tokens")),
             cache_read: count(take("cache_read_tokens")),
             cache_write: count(take("cache_write_tokens")),
+            cache_write_1h: 0,
             reasoning: count(take("reasoning_tokens")),
             cost: None,
         },

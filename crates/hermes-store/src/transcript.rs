@@ -28,6 +28,10 @@ impl Transcript for SqliteStore {
         self.read(move |db| conversation(db, &id, span))
     }
 
+    fn message(&self, message: MessageId) -> Kept<'_, Option<StoredMessage>> {
+        self.read(move |db| Ok(select(db, "id = ?1", &[&message.0])?.pop()))
+    }
+
     fn around(&self, id: &SessionId, message: MessageId, window: usize) -> Kept<'_, Vec<StoredMessage>> {
         let id = id.clone();
         self.read(move |db| around(db, &id, message, window))

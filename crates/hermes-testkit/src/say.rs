@@ -51,7 +51,8 @@ pub(crate) struct Call {
 }
 
 /// What an answer costs unless the script says otherwise.
-const USUAL_USAGE: Usage = Usage { input: 100, output: 20, cache_read: 0, cache_write: 0, reasoning: 0, cost: None };
+const USUAL_USAGE: Usage =
+    Usage { input: 100, output: 20, cache_read: 0, cache_write: 0, cache_write_1h: 0, reasoning: 0, cost: None };
 const USUAL_CHUNK: usize = 8;
 
 impl Default for Say {

@@ -357,6 +357,8 @@ impl State {
         let (status, body) = match &self.models {
             Models::Listed(entries) if wants("/models") => (200, json!({"object": "list", "data": entries})),
             Models::Listed(entries) if wants("/api/tags") => (200, ollama_tags(entries)),
+            // Ollama tells of one model at a time; this one has nothing to tell.
+            Models::Listed(_) if request.path.ends_with("/api/show") => (200, json!({"model_info": {}})),
             Models::Refused(status) if wants("/models") || wants("/api/tags") => {
                 (*status, Protocol::Chat.error_body(*status))
             }

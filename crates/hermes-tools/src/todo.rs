@@ -4,7 +4,7 @@
 use crate::desk::Cx;
 use crate::effects::Effects;
 use crate::gate::Permit;
-use crate::tool::{Card, Output, Tool, ToolError};
+use crate::tool::{Afterword, Card, Output, Tool, ToolError};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::{Mutex, PoisonError};
@@ -115,6 +115,15 @@ impl TodoList {
         let line = |item: &Item| Some(format!("- {} {}. {}", item.status.mark()?, item.id, item.content));
         let lines: Vec<String> = items.iter().filter_map(line).collect();
         (!lines.is_empty()).then(|| format!("{REMINDER}\n{}", lines.join("\n")))
+    }
+
+    /// How far it is, for a person.
+    fn progress(&self) -> String {
+        let items = self.items.lock().unwrap_or_else(PoisonError::into_inner);
+        let done = items.iter().filter(|item| matches!(item.status, Status::Completed | Status::Cancelled)).count();
+        let now = items.iter().find(|item| item.status == Status::InProgress);
+        let now = now.map(|item| format!(", now: {}", item.content)).unwrap_or_default();
+        if items.is_empty() { "nothing planned".to_owned() } else { format!("{done} of {} done{now}", items.len()) }
     }
 
     /// Takes over the list of the last result of this tool, when a conversation is resumed. Whether it was one.
@@ -231,6 +240,13 @@ impl Tool for TodoTool {
     /// Two changes of one reply must be made in their order.
     fn effects(&self, _args: &Args, _cx: &Cx) -> Result<Effects, ToolError> {
         Ok(Effects::alone())
+    }
+
+    /// How far the plan is, and what is being done now.
+    fn afterword(&self, result: &str) -> Afterword {
+        let list = TodoList::default();
+        let note = list.restore(result).then(|| list.progress());
+        Afterword { note, ..Afterword::default() }
     }
 
     async fn call(&self, args: Args, _permit: Permit, cx: &Cx) -> Result<Output, ToolError> {

@@ -34,14 +34,21 @@ pub enum Event {
     },
     /// A call passed the gate and runs now; `about` is its main argument, short and with secrets covered.
     ToolStarted { call_id: CallId, name: String, about: String },
-    /// The call has its result. `about` is there for a call that never began, and so told nothing before.
+    /// The call has its result.
     ToolFinished {
         call_id: CallId,
         name: String,
         status: ToolStatus,
         duration_ms: u64,
+        /// As in [`Event::ToolStarted`], of a call that never began, and so told nothing before.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         about: String,
+        /// What a command ended with, unless that is 0.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        exit_code: Option<i64>,
+        /// For a person, where the status alone says too little: why it was refused or failed, how far a plan is.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        note: Option<String>,
     },
     /// A message of the person reached the model in the middle of the turn.
     Delivered { text: String },

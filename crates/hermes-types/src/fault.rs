@@ -19,11 +19,14 @@ pub struct Fault {
     pub message: String,
     /// How long the provider asks us to wait.
     pub retry_after: Option<Duration>,
+    /// The most tokens the model takes, where a refusal for length says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window: Option<u64>,
 }
 
 impl Fault {
     pub fn new(kind: FaultKind, message: impl Into<String>) -> Self {
-        Self { kind, status: None, code: None, message: message.into(), retry_after: None }
+        Self { kind, status: None, code: None, message: message.into(), retry_after: None, window: None }
     }
 }
 

@@ -26,15 +26,16 @@ pub use fault::{Fault, FaultKind};
 pub use ids::{CallId, SessionId};
 pub use message::{Assistant, Function, Message, Plain, Role, ToolCall, ToolResult};
 pub use moment::Moment;
-pub use money::Usd;
+pub use money::{NotMoney, Usd};
 pub use reply::{Delta, Reply};
 pub use request::{Concession, Effort, Reasoning, Request, ToolChoice, ToolDefinition};
 pub use session::{
-    Answered, Billing, Break, BreakCause, Bucket, CallRecord, CameBy, CompressionRecord, Cost, CostStatus,
-    EffectRecord, EffectState, EndReason, Exchange, Export, Found, Hit, Insights, Kinship, ListOrder, Manner, Meant,
-    MessageId, ModelUse, Neighbour, NewMessage, NewSession, Notable, Pruned, Relative, RowState, Run, Scene,
-    SearchOrder, SearchQuery, Sent, Session, SessionFilter, SessionSummary, Share, SourceUse, Span, Spent, StoreFacts,
-    StoredMessage, Title, TitleFault, TurnRecord, TurnScene, TurnStart, UsageRow, preview,
+    Answered, Bill, BillRow, Billing, Break, BreakCause, Bucket, CallRecord, CameBy, CompressionRecord, Cost,
+    CostStatus, EffectRecord, EffectState, EndReason, Exchange, Export, Found, Hit, Insights, Kinship, ListOrder,
+    Manner, Meant, MessageId, ModelUse, Neighbour, NewMessage, NewSession, Notable, PARTIAL, Payer, Pruned, Relative,
+    RowState, Run, Scene, SearchOrder, SearchQuery, Sent, Session, SessionFilter, SessionSummary, Share, SourceUse,
+    Span, Spent, StoreFacts, StoredMessage, SummaryRest, Title, TitleFault, TurnRecord, TurnScene, TurnStart, UsageRow,
+    preview,
 };
 pub use stop::StopReason;
 pub use text::clip;

@@ -15,6 +15,9 @@ pub struct Usage {
     pub cache_read: u64,
     #[serde(rename = "cache_write_tokens")]
     pub cache_write: u64,
+    /// The part of `cache_write` that is kept for an hour, which costs more.
+    #[serde(rename = "cache_write_1h_tokens", default, skip_serializing_if = "is_zero")]
+    pub cache_write_1h: u64,
     #[serde(rename = "reasoning_tokens")]
     pub reasoning: u64,
     /// What the provider itself says the calls cost. A sum has a cost only when every call in it has one: a part of the
@@ -31,6 +34,7 @@ impl Usage {
             output,
             cache_read,
             cache_write,
+            cache_write_1h: 0,
             reasoning,
             cost: None,
         }
@@ -44,6 +48,11 @@ impl Usage {
     pub fn total(&self) -> u64 {
         self.prompt().saturating_add(self.output)
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the form that serde calls")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl AddAssign for Usage {
@@ -62,6 +71,7 @@ impl AddAssign for Usage {
         add(&mut self.cache_read, other.cache_read);
         add(&mut self.cache_write, other.cache_write);
         add(&mut self.reasoning, other.reasoning);
+        add(&mut self.cache_write_1h, other.cache_write_1h);
     }
 }
 

@@ -35,7 +35,9 @@ fn compressions(events: &[Event]) -> Vec<(String, String)> {
 #[tokio::test]
 async fn old_results_make_room_and_can_be_read_again() {
     for mode in MODES {
-        let server = ModelServer::start((0..14).map(reading).chain([Move::say("All read.").no_usage()]).collect::<Vec<_>>()).await;
+        let server =
+            ModelServer::start((0..14).map(reading).chain([Move::say("All read.").no_usage()]).collect::<Vec<_>>())
+                .await;
         for _ in 0..4 {
             server.allow_prefix_break("compression");
         }
@@ -59,7 +61,8 @@ async fn old_results_make_room_and_can_be_read_again() {
         let history = stage.on_disk(agent.session()).await;
         assert_eq!(history[0].text(), RULE);
         let line = history.iter().map(Message::text).find(|text| text.starts_with("[left out: ")).expect("a line");
-        let row: i64 = line.split("\"message_id\": ").nth(1).and_then(|rest| rest.split('}').next()).unwrap().parse().unwrap();
+        let row: i64 =
+            line.split("\"message_id\": ").nth(1).and_then(|rest| rest.split('}').next()).unwrap().parse().unwrap();
         let kept = stage.store.messages(&first).await.unwrap();
         let whole = kept.iter().find(|kept| kept.id.0 == row).expect("it is kept");
         assert!(whole.message.text().contains("some words in a line"), "{mode:?}");

@@ -10,10 +10,10 @@ use hermes_core::store::{Kept, Ledger, Search, Sessions, StoreError, Tape, Trans
 use hermes_core::turn::{Asked, End, Outcome};
 use hermes_store::SqliteStore;
 use hermes_types::{
-    Break, CallId, CallRecord, CompressionRecord, EffectRecord, EffectState, EndReason, Exchange, Export, Found,
+    Bill, Break, CallId, CallRecord, CompressionRecord, EffectRecord, EffectState, EndReason, Exchange, Export, Found,
     Insights, ListOrder, Meant, Message, MessageId, Moment, NewMessage, NewSession, OutcomeKind, Pruned, Relative,
     SearchQuery, Session, SessionFilter, SessionId, SessionSummary, Span, Spent, StopReason, StoreFacts, StoredMessage,
-    TurnRecord, UsageRow,
+    SummaryRest, TurnRecord, UsageRow,
 };
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -108,6 +108,7 @@ impl Transcript for Failing {
     reads! {
         messages(id: &SessionId) -> Vec<StoredMessage>;
         conversation(id: &SessionId, span: Span) -> Vec<(MessageId, Message)>;
+        message(message: MessageId) -> Option<StoredMessage>;
         around(id: &SessionId, message: MessageId, window: usize) -> Vec<StoredMessage>;
         export(id: &SessionId) -> Option<Export>;
     }
@@ -122,12 +123,16 @@ impl Ledger for Failing {
         record_call(call: CallRecord) -> ();
         record_turn(turn: TurnRecord) -> ();
         record_compression(compression: CompressionRecord) -> ();
+        set_summary_rest(session: &SessionId, rest: SummaryRest) -> ();
         begin_effect(effect: EffectRecord) -> ();
         end_effect(session: &SessionId, call: &CallId, state: EffectState, at: Moment) -> ();
     }
     reads! {
         open_effects(session: &SessionId) -> Vec<EffectRecord>;
+        compressions(session: &SessionId) -> Vec<CompressionRecord>;
+        summary_rest(session: &SessionId) -> SummaryRest;
         usage(session: Option<&SessionId>) -> Vec<UsageRow>;
+        bill(session: &SessionId) -> Bill;
         spent(since: Moment) -> Spent;
         insights(from: Moment, to: Moment, source: Option<&str>) -> Insights;
     }

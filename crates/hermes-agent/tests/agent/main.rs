@@ -4,8 +4,8 @@
 mod caching;
 mod calls;
 mod delegation;
-mod failing;
 mod economy;
+mod failing;
 mod first;
 mod hostile;
 mod interrupts;

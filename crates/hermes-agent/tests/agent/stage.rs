@@ -10,6 +10,7 @@ use hermes_core::clock::{Clock, RealClock};
 use hermes_core::ports::{Listener, Switchboard};
 use hermes_core::stop::Stop;
 use hermes_core::store::{SessionStore, Sessions, Transcript};
+use hermes_core::till::Till;
 use hermes_core::turn::{Asked, Outcome};
 use hermes_model::auth::{AuthContext, AuthPaths, Endpoints, Logins};
 use hermes_model::board::{Board, Knowledge};
@@ -119,6 +120,7 @@ impl Stage {
             shop,
             registry: registry.clone(),
             store: Some(Arc::new(store.clone()) as Arc<dyn SessionStore>),
+            till: Arc::new(Till::new(Some(Arc::new(store.clone())), clock.clone())),
             clock,
             listener,
             hooks: Vec::new(),
@@ -177,8 +179,7 @@ impl Stage {
 
     /// The conversation as a resumed program would send it.
     pub(crate) async fn on_disk(&self, session: &SessionId) -> Vec<Message> {
-        let kept: Vec<Message> =
-            self.store.conversation(session, Span::Own).await.unwrap().into_iter().map(|(_, said)| said).collect();
+        let kept = self.store.conversation(session, Span::Own).await.unwrap().into_iter().map(|(_, said)| said);
         let talk = hermes_core::conversation::Conversation::new(session.clone()).with_history(kept);
         talk.history().iter().map(|message| (**message).clone()).collect()
     }

@@ -2,7 +2,7 @@
 
 use crate::stage::Stage;
 use hermes_core::store::Sessions;
-use hermes_types::Message;
+use hermes_types::{CallId, Message};
 use serde_json::json;
 
 const KEY: &str = "sk-ant-api03-AbCdEfGhIjKlMnOpQrStUvWxYz0123456789AbCdEfGhIjKl";
@@ -31,8 +31,34 @@ async fn the_longest_answer_fits_into_a_conversation() {
 }
 
 #[tokio::test]
+async fn a_long_message_is_read_page_by_page_and_no_page_shows_a_piece_of_a_secret() {
+    let stage = Stage::new().await;
+    let session = stage.session("s", "cli", 1).await;
+    // A page may end anywhere, also in the key, and characters are not bytes.
+    let text = format!("{}{KEY}{}", "é\n".repeat(19_990), "ü".repeat(50_000));
+    let id = stage.keep(&session, 1, vec![Message::tool(&CallId::new("c"), "terminal", text.as_str())]).await.remove(0);
+    let (mut pages, mut offset) = (Vec::new(), 0);
+    loop {
+        let text = stage.recall_text(json!({"message_id": id.0, "offset": offset})).await;
+        assert!(text.starts_with("{\"success\":true") && text.chars().count() < 100_000, "it is shown, not put away");
+        let page: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        pages.push(page["content"].as_str().expect("a text").to_owned());
+        match page["next_offset"].as_u64() {
+            Some(next) => offset = next,
+            None => break,
+        }
+    }
+    let whole = pages.concat();
+    assert!(pages.len() > 2 && whole.starts_with("é\né") && whole.ends_with("üü"), "{}", pages.len());
+    assert!(whole.contains("«redacted:") && !whole.contains("AbCdEfGh"), "the key is covered across the pages");
+    let behind = stage.recall(json!({"message_id": id.0, "offset": 1_000_000})).await;
+    let told = format!("Message {id} has {} characters; offset 1000000 is behind them.", whole.chars().count());
+    assert_eq!(behind["error"], json!(told));
+}
+
+#[tokio::test]
 async fn secrets_of_the_past_stay_covered() {
-    let arguments = [json!({"query": "deploy"}), json!({"session_id": "s"}), json!({})];
+    let arguments = [json!({"query": "deploy"}), json!({"session_id": "s"}), json!({"message_id": 1}), json!({})];
     for (config, shown) in [(json!(null), false), (json!({"security": {"redact_secrets": false}}), true)] {
         let stage = Stage::with(config).await;
         let session = stage.session("s", "cli", 1).await;

@@ -2,7 +2,8 @@
 
 use crate::stage::{PRESENT, Stage};
 use hermes_core::store::{Sessions, Transcript};
-use serde_json::json;
+use hermes_types::{Message, MessageId, NewSession, SessionId};
+use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
 #[tokio::test]
@@ -30,27 +31,93 @@ async fn a_conversation_that_was_continued_is_found_once() {
     assert!(elsewhere["error"].as_str().unwrap().contains("is not in session other"), "{elsewhere}");
 }
 
-#[tokio::test]
-async fn the_present_conversation_is_left_out_with_all_it_came_from() {
-    let stage = Stage::new().await;
+/// The present conversation has a past session with three messages, the last of which it still sees.
+async fn compressed(stage: &Stage) -> Vec<MessageId> {
     let before = stage.session("before", "cli", 2).await;
-    let said = stage.talk(&before, 2, &["the ibex plan", "noted"]).await;
-    let present = stage.continued(PRESENT, 3, &before).await;
-    stage.talk(&present, 3, &["and the ibex?", "yes"]).await;
-    let part = stage.child("part", "cli", 3, &present).await;
-    stage.talk(&part, 3, &["look for the ibex", "found"]).await;
+    let said = stage.talk(&before, 2, &["the ibex plan", "noted", "and the ibex?"]).await;
+    let messages = vec![Message::user("So far: an animal was planned.").into(), Message::user("and the ibex?").into()];
+    let present = NewSession::new(SessionId::new(PRESENT), "cli");
+    let taken_along = stage.store.go_on_in(&before, present, said[2], messages).await.expect("gone on");
+    said.into_iter().chain(taken_along).collect()
+}
+
+fn is_present(answer: &Value) -> bool {
+    answer["error"].as_str().is_some_and(|error| error.starts_with("That is the present conversation"))
+}
+
+#[tokio::test]
+async fn of_the_present_conversation_only_what_compression_took_away_is_found() {
+    let stage = Stage::new().await;
+    let said = compressed(&stage).await;
+    let part = stage.child("part", "cli", 3, &SessionId::new(PRESENT)).await;
+    let inside = stage.talk(&part, 3, &["look for the ibex", "found"]).await;
     let old = stage.session("old", "cli", 1).await;
     stage.talk(&old, 1, &["an old ibex", "yes"]).await;
 
-    assert_eq!(stage.found(json!({"query": "ibex"})).await, ["old"]);
+    let answer = stage.recall(json!({"query": "ibex", "sort": "newest"})).await;
+    let found = |place: usize| (&answer["results"][place]["session_id"], &answer["results"][place]["match_message_id"]);
+    assert_eq!(found(0), (&json!("before"), &json!(said[0])), "what was taken along is before the model");
+    assert_eq!((&answer["count"], found(1).0), (&json!(2), &json!("old")));
     assert_eq!(stage.found(json!({"limit": 10})).await, ["old"]);
+
     for session in ["before", PRESENT, "part"] {
-        let refused = stage.recall(json!({"session_id": session, "around_message_id": said[0].0})).await;
-        let error = refused["error"].as_str().unwrap_or_default();
-        assert!(error.starts_with("That is the present conversation"), "{session}: {refused}");
+        let shown = stage.recall(json!({"session_id": session, "around_message_id": said[0].0})).await;
+        assert_eq!(
+            (&shown["session_id"], &shown["messages"][0]["content"]),
+            (&json!("before"), &json!("the ibex plan"))
+        );
+    }
+    for (session, message) in [("before", said[2]), (PRESENT, said[3]), (PRESENT, said[4]), ("part", inside[0])] {
+        let refused = stage.recall(json!({"session_id": session, "around_message_id": message.0})).await;
+        assert!(is_present(&refused), "{session} {message}: {refused}");
     }
     let way_back = stage.recall(json!({"session_id": "before"})).await;
     assert_eq!(way_back["messages"][0]["content"], "the ibex plan", "what was summarised away can be read");
+}
+
+#[tokio::test]
+async fn what_was_summarised_in_place_is_found_and_what_is_live_is_not() {
+    let stage = Stage::new().await;
+    let present = stage.session(PRESENT, "cli", 2).await;
+    let said = stage.talk(&present, 2, &["the ibex plan", "noted"]).await;
+    assert_eq!(stage.found(json!({"query": "ibex"})).await, [""; 0]);
+    let summary = vec![Message::user("So far: the ibex was planned.").into()];
+    let live = stage.store.compact(&present, said[1], summary).await.expect("compacted");
+
+    let answer = stage.recall(json!({"query": "ibex"})).await;
+    assert_eq!((&answer["count"], &answer["results"][0]["match_message_id"]), (&json!(1), &json!(said[0])));
+    let shown = stage.recall(json!({"session_id": PRESENT, "around_message_id": said[0].0})).await;
+    assert_eq!(shown["messages"][0]["content"], "the ibex plan");
+    let refused = stage.recall(json!({"session_id": PRESENT, "around_message_id": live[0].0})).await;
+    assert!(is_present(&refused), "{refused}");
+}
+
+#[tokio::test]
+async fn a_message_is_given_in_full_wherever_it_is_kept() {
+    let stage = Stage::new().await;
+    let said = compressed(&stage).await;
+    let present = SessionId::new(PRESENT);
+    let more = stage.talk(&present, 3, &["a compacted one", "an undone one"]).await;
+    stage.store.compact(&present, more[1], vec![Message::user("summary").into()]).await.expect("compacted");
+    let other = stage.session("other", "telegram", 1).await;
+    let elsewhere = stage.talk(&other, 1, &["elsewhere", "yes", "taken back"]).await;
+    stage.store.rewind(&other, elsewhere[2]).await.expect("taken back");
+
+    for (message, session, text) in [
+        (said[0], "before", "the ibex plan"),
+        (said[2], "before", "and the ibex?"),
+        (more[0], PRESENT, "a compacted one"),
+        (elsewhere[0], "other", "elsewhere"),
+    ] {
+        let answer = stage.recall(json!({"message_id": message.0})).await;
+        assert_eq!((&answer["session_id"], &answer["content"]), (&json!(session), &json!(text)), "{answer}");
+        assert_eq!(answer.get("next_offset"), None);
+    }
+    for message in [elsewhere[2].0, 0, -4, 9_999] {
+        let answer = stage.recall(json!({"message_id": message})).await;
+        let told = format!("There is no message {message}. Take the number from where it says");
+        assert!(answer["error"].as_str().is_some_and(|error| error.starts_with(&told)), "{answer}");
+    }
 }
 
 #[tokio::test]

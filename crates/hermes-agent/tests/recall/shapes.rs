@@ -1,4 +1,4 @@
-//! The four questions, and what is read after each.
+//! The five questions, and what is read after each.
 
 use crate::stage::Stage;
 use hermes_core::store::Sessions;
@@ -70,6 +70,14 @@ async fn a_message_is_shown_with_its_neighbours_and_the_way_on() {
     golden("tests/recall/golden/scroll.json", &pretty(&answer));
     let on = stage.recall(json!({"session_id": "garden", "around_message_id": 39})).await;
     assert_eq!((&on["messages_before"], &on["messages_after"]), (&json!(33), &json!(0)));
+}
+
+#[tokio::test]
+async fn one_message_is_read_in_full_with_all_its_calls_ask_for() {
+    let stage = a_past().await;
+    let answers = [42, 43].map(|message| stage.recall(json!({"message_id": message})));
+    let [call, result] = answers;
+    golden("tests/recall/golden/whole.json", &(pretty(&call.await) + &pretty(&result.await)));
 }
 
 #[tokio::test]

@@ -193,7 +193,7 @@ async fn turn(
         // Only a store that cannot be written to keeps a turn from ending; its future ends what was started.
         () = has_left(screen, stop) => interrupted(),
     };
-    screen.can_go_on(go_on(&outcome, &agent, store.is_ok(), source(question, &app)));
+    screen.can_go_on(go_on(&outcome, &agent, store.is_ok(), source(question, &app), screen));
     if let (Some(reason), true, false) = (&outcome.not_kept, store.is_ok(), stop.stopped()) {
         screen.complain(&kept::not_kept(reason));
     }
@@ -218,12 +218,16 @@ async fn has_left(screen: &Screen, stop: &Stop) {
 }
 
 /// How the conversation can go on behind a turn.
-fn go_on(outcome: &Outcome, agent: &Agent, is_kept: bool, source: &str) -> GoOn {
+fn go_on(outcome: &Outcome, agent: &Agent, is_kept: bool, source: &str, screen: &Screen) -> GoOn {
     // After an interrupt only the record of the turn may be missing: its messages were kept one by one.
     let is_kept = is_kept && (outcome.not_kept.is_none() || outcome.kind() == OutcomeKind::Interrupted);
-    match is_kept {
-        true if outcome.tool_calls > 0 && agent.conversation().is_unfinished() => GoOn::WithTheTurn,
-        true if outcome.completed() && source == agent::CLI => GoOn::WithAQuestion,
+    // A script asks again by itself; only work that was done is worth a word to it.
+    let is_worth_it = outcome.tool_calls > 0 || screen.has_visitor();
+    match outcome.kind() {
+        _ if !is_kept => GoOn::Unsaid,
+        _ if is_worth_it && agent.conversation().is_unfinished() => GoOn::WithTheTurn,
+        OutcomeKind::Partial if is_worth_it => GoOn::FromThere,
+        _ if outcome.completed() && source == agent::CLI => GoOn::WithAQuestion,
         _ => GoOn::Unsaid,
     }
 }
@@ -316,7 +320,12 @@ async fn choose(wanted: Ask, app: &App, screen: &Screen) -> Result<(Ask, Runtime
         }
         // A server the person runs knows best which model it has loaded.
         ResolveError::NoModel { base_url, .. } => {
-            let Some(model) = first_listed(base_url, app).await else { return Err(error.into()) };
+            let Some(model) = first_listed(base_url, app).await else {
+                return Err(Trouble::Refused(format!(
+                    "{base_url} lists no model. Is a server running there? If it is, name the model: \
+                     `hermes config set model.default MODEL`, or `-m MODEL` for once"
+                )));
+            };
             screen.remark(&format!("using {model}, the first model at {base_url}"));
             Ask { model: Some(model), ..wanted }
         }
@@ -335,10 +344,10 @@ pub(super) async fn first_listed(base_url: &Url, app: &App) -> Option<String> {
 
 pub(super) const NOTHING_CONFIGURED: &str = "\
 no model is set up, no local server answers. Any of these will do:
-  hermes config set OPENROUTER_API_KEY <key>            a key of any provider
-  hermes config set model.base_url http://host:8000/v1  any compatible server
-  hermes model                                          choose from a list
-  hermes demo                                           see it work without";
+  - a key of any provider: hermes config set OPENROUTER_API_KEY <key>
+  - any server: hermes config set model.base_url http://host:8000/v1
+  - a choice from a list: hermes model
+Or see it work without: hermes demo";
 
 /// Models of the endpoint whose names are close to the one that was not found, as the end of a sentence.
 async fn suggest_models(runtime: &Runtime, board: &Board, app: &App) -> String {

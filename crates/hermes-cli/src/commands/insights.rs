@@ -128,6 +128,8 @@ fn nothing(from: Moment, to: Moment, source: Option<String>) -> Insights {
         sessions_included: 0,
         active_seconds: 0.0,
         ended_sessions: 0,
+        compressions: 0,
+        compression_tokens_saved: 0,
         models: Vec::new(),
         sources: Vec::new(),
         tools: Vec::new(),

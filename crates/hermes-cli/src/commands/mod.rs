@@ -10,17 +10,20 @@ pub mod demo;
 pub mod fallback;
 pub mod insights;
 pub mod model;
+pub(crate) mod money;
 pub(crate) mod paper;
 mod person;
 pub mod profile;
 pub mod prompt;
 pub mod sessions;
 pub mod status;
-mod table;
+pub(crate) mod table;
 pub mod tools;
 mod waiting;
 
 use crate::app::App;
+use crate::output::terminal::Terminal;
+use crate::output::wrap::Filled;
 use crate::output::{EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE};
 use crate::settings::disk::DiskError;
 use crate::settings::edit::EditError;
@@ -129,6 +132,14 @@ impl Console<'_> {
         // Nobody is left to tell when even this fails.
         let tell = |text: &str| drop(writeln!(self.err, "… {text}"));
         app.settle(None, tell).await;
+    }
+
+    /// Stdout for sentences: on a terminal, lines break between words.
+    fn sentences(&mut self) -> Box<dyn Write + '_> {
+        match Terminal::of_process().out.is_terminal() {
+            true => Box::new(Filled::new(&mut *self.out)),
+            false => Box::new(&mut *self.out),
+        }
     }
 
     /// One line a person types, without its end.

@@ -15,6 +15,7 @@ use super::{Console, Exit, Trouble, table};
 use crate::app::App;
 use crate::args::Whom;
 use crate::settings::KeyPath;
+use hermes_model::catalog::ModelInfo;
 use hermes_model::provider::names::wire_name;
 use hermes_model::resolve::{Ask, ResolveError, split_model};
 use offer::Offer;
@@ -30,6 +31,9 @@ pub struct ModelArgs {
     /// List the models of the provider
     #[arg(long, conflicts_with_all = ["name", "force"])]
     pub list: bool,
+    /// Ask the provider anew what its models take and cost, and keep it
+    #[arg(long, conflicts_with_all = ["name", "force", "list"])]
+    pub refresh: bool,
     /// As JSON
     #[arg(long, requires = "list")]
     pub json: bool,
@@ -60,6 +64,10 @@ async fn dispatch(
     if args.list {
         let wanted = Wanted::read(provider, None, &app)?;
         return list(&app, &wanted.who, base_url.as_ref(), args.json, console).await;
+    }
+    if args.refresh {
+        let wanted = Wanted::read(provider, None, &app)?;
+        return refresh(&app, &wanted.who, base_url.as_ref(), console).await;
     }
     if (name, provider, Person::present().is_some()) == (None, None, false) {
         return current(&app, console);
@@ -187,7 +195,7 @@ async fn list(
             .models
             .iter()
             .map(|model| {
-                json!({"id": model.id, "context_window": model.context_window, "free": model.free, "current": is_current(&model.id)})
+                json!({"id": model.id, "context_window": model.context_window, "free": model.is_free(), "current": is_current(&model.id)})
             })
             .collect();
         let report = json!({"provider": who.name, "label": who.label, "live": offer.problem.is_none(), "problem": offer.problem, "models": models});
@@ -198,7 +206,7 @@ async fn list(
             .iter()
             .map(|model| {
                 let window = model.context_window.map(|tokens| format!("{} tokens", table::grouped(tokens)));
-                let marks = [("free", model.free), ("current", is_current(&model.id))];
+                let marks = [("free", model.is_free()), ("current", is_current(&model.id))];
                 let marks: Vec<&str> = marks.into_iter().filter(|(_, is)| *is).map(|(mark, _)| mark).collect();
                 [model.id.clone(), window.unwrap_or_default(), marks.join(", ")]
             })
@@ -209,6 +217,21 @@ async fn list(
         }
     }
     Ok(if offer.models.is_empty() { Exit::Failed } else { Exit::Done })
+}
+
+/// What the provider says about its models, asked now instead of by the way.
+async fn refresh(app: &App, who: &Who, base_url: Option<&Url>, console: &mut Console<'_>) -> Result<Exit, Trouble> {
+    let offer = Offer::of(app, who, base_url, console).await?;
+    if let Some(problem) = &offer.problem {
+        return Err(Trouble::Refused(format!("{} could not be asked for its models ({problem}).", who.label)));
+    }
+    let having =
+        |has: fn(&ModelInfo) -> bool| table::grouped(offer.models.iter().filter(|model| has(model)).count() as u64);
+    let windows = having(|model| model.context_window.is_some());
+    let prices = having(|model| model.prices.is_some());
+    let models = table::count(offer.models.len() as u64, "model");
+    writeln!(console.out, "{}: {models}, {windows} with a context window, {prices} with prices.", who.label)?;
+    Ok(Exit::Done)
 }
 
 /// Writes the choice, if the provider knows the model.

@@ -4,6 +4,7 @@
 //! carries what was asked for, `--json` one value (docs/sessions.md has the shapes); everything else goes to stderr.
 
 mod change;
+mod cost;
 mod export;
 mod fork;
 mod lineage;
@@ -23,19 +24,20 @@ use crate::memory;
 use crate::settings::Home;
 use clap::{Args, Subcommand};
 use hermes_core::store::SessionStore;
-use paper::{Paper, json_pretty};
+use paper::{Paper, json_pretty, one_line};
 use serde::Serialize;
 use when::Clock;
 
 const EXAMPLES: &str = "\
 Examples:
   hermes sessions                            the newest conversations
-  hermes sessions show \"Fix the build\"       read one, by title or by the beginning of its id
+  hermes sessions show \"Fix the build\"       read one, by title or id
   hermes sessions search docker NOT compose --since 2w
   hermes sessions export --all -o all.jsonl
   hermes sessions prune --older-than 90d --dry-run
 
-A time is how long ago (5h, 2d, 1w, or a number of days) or a date (2026-07-05, \"2026-07-05 14:30\").";
+A time is how long ago (5h, 2d, 1w, or a number of days) or a date
+(2026-07-05, \"2026-07-05 14:30\").";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -81,6 +83,8 @@ pub enum StoreCommand {
     Fork(fork::ForkArgs),
     /// Hold a recorded conversation again without network, and compare what would be sent
     Replay(replay::ReplayArgs),
+    /// What a conversation cost, sub-agents and side jobs included
+    Cost(cost::CostArgs),
     /// Draw how conversations descend from each other
     Lineage(lineage::LineageArgs),
 }
@@ -136,6 +140,7 @@ async fn act(command: StoreCommand, desk: &Desk<'_>, console: &mut Console<'_>) 
         StoreCommand::Branch(args) => change::branch(args, desk, console).await,
         StoreCommand::Fork(args) => fork::run(args, desk, console).await,
         StoreCommand::Replay(args) => replay::run(args, desk, console).await,
+        StoreCommand::Cost(args) => cost::run(args, desk, console).await,
         StoreCommand::Lineage(args) => lineage::run(args, desk, console).await,
     }
 }
@@ -158,6 +163,16 @@ fn nothing_yet(command: &StoreCommand, console: &mut Console<'_>) -> Result<Exit
 
 /// What stands for a conversation without a word.
 const NOTHING_SAID: &str = "(nothing said)";
+
+/// What a conversation is called where it has no other name: its title, or the question it begins with.
+fn called(title: Option<&str>, preview: &str) -> String {
+    match title {
+        Some(title) => one_line(title),
+        None if preview.is_empty() => NOTHING_SAID.to_owned(),
+        None => one_line(preview),
+    }
+}
+
 const NO_STORE: &str = "There are no conversations yet. `hermes -z \"why is the sky blue?\"` begins one.";
 
 /// A number of things to show.

@@ -91,7 +91,7 @@ async fn look(
         let text = serde_json::to_string_pretty(&report).unwrap_or_default();
         writeln!(console.out, "{text}")?;
     } else {
-        report.print(console.out)?;
+        report.print(&mut *console.sentences())?;
     }
     Ok(if report.problem.is_none() { Exit::Done } else { Exit::Failed })
 }

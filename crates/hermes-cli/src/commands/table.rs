@@ -1,10 +1,15 @@
 //! Text in columns, for people.
 
 use super::paper::{cells, cut, padded};
+use crate::output::wrap::fill;
 use std::io::{self, Write};
 
 /// A cell wider than this does not push the others aside.
 const WIDEST: usize = 40;
+/// Narrower than this, a column of sentences cannot be read.
+const LEAST_ROOM: usize = 24;
+/// Where what has no room beside the rest begins.
+const BELOW: usize = 6;
 
 /// Writes rows with their columns aligned, indented by two.
 pub(super) fn write<const N: usize>(out: &mut dyn Write, rows: &[[String; N]]) -> io::Result<()> {
@@ -27,6 +32,35 @@ pub(super) fn write_within<const N: usize>(
         let line = format!("  {}", columns.collect::<Vec<_>>().join("  "));
         let line = width.map_or_else(|| line.clone(), |width| cut(line.trim_end(), width));
         writeln!(out, "{}", line.trim_end())?;
+    }
+    Ok(())
+}
+
+/// The same, with the last column broken between words where a terminal ends, under its own beginning or, where that
+/// leaves no room, on lines below.
+pub(super) fn write_folded<const N: usize>(
+    width: Option<usize>,
+    out: &mut dyn Write,
+    rows: &[[String; N]],
+) -> io::Result<()> {
+    let Some(width) = width else { return write(out, rows) };
+    let mut lines = Vec::new();
+    write(&mut lines, rows)?;
+    for (line, row) in String::from_utf8_lossy(&lines).lines().zip(rows) {
+        let last = row.last().map(String::as_str).unwrap_or_default();
+        let head = line.strip_suffix(last.trim_end()).unwrap_or_default();
+        if cells(line) <= width || head.is_empty() {
+            writeln!(out, "{line}")?;
+            continue;
+        }
+        let beside = width.saturating_sub(cells(head));
+        let (indent, room) =
+            if beside >= LEAST_ROOM { (cells(head), beside) } else { (BELOW, width - BELOW.min(width)) };
+        let filled = fill(last, room).replace('\n', &format!("\n{}", " ".repeat(indent)));
+        match beside >= LEAST_ROOM {
+            true => writeln!(out, "{head}{filled}")?,
+            false => writeln!(out, "{}\n{}{filled}", head.trim_end(), " ".repeat(BELOW))?,
+        }
     }
     Ok(())
 }
@@ -62,7 +96,7 @@ pub(super) fn size(bytes: u64) -> String {
 }
 
 /// A number with its thousands apart.
-pub(super) fn grouped(number: u64) -> String {
+pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::new();
     for (place, digit) in digits.chars().enumerate() {
@@ -85,6 +119,25 @@ mod tests {
         assert_eq!(numbers, ["0", "999", "1,000", "128,000", "1,048,576"]);
         let spans = [0, 119, 120, 7_199, 7_200, 172_799, 172_800].map(|seconds| span(Duration::from_secs(seconds)));
         assert_eq!(spans, ["0 s", "119 s", "2 min", "119 min", "2 h", "47 h", "2 days"]);
+    }
+
+    #[test]
+    fn the_last_column_breaks_between_words_and_keeps_its_place() {
+        let rows = [
+            ["on".to_owned(), "file".to_owned(), "patch, read_file, search_files, write_file".to_owned()],
+            ["off".to_owned(), "todo".to_owned(), "todo".to_owned()],
+        ];
+        let drawn = |width| {
+            let mut out = Vec::new();
+            write_folded(width, &mut out, &rows).expect("memory takes everything");
+            String::from_utf8(out).expect("text")
+        };
+        let whole = "  on   file  patch, read_file, search_files, write_file\n  off  todo  todo\n";
+        assert_eq!((drawn(None), drawn(Some(60))), (whole.to_owned(), whole.to_owned()));
+        let narrow = "  on   file  patch, read_file,\n             search_files, write_file\n  off  todo  todo\n";
+        assert_eq!(drawn(Some(40)), narrow);
+        let below = "  on   file\n      patch, read_file,\n      search_files, write_file\n  off  todo  todo\n";
+        assert_eq!(drawn(Some(30)), below);
     }
 
     #[test]

@@ -89,7 +89,7 @@ pub struct CallArgs {
     /// Run in this directory
     #[arg(long, value_name = "DIR")]
     pub cwd: Option<PathBuf>,
-    /// Do not ask about dangerous commands; deny rules and the hardline list still hold
+    /// Do not ask about dangerous commands; what is denied for good still does not run
     #[arg(long)]
     pub yolo: bool,
 }

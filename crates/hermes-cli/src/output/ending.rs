@@ -1,9 +1,11 @@
 //! The end of a turn on the screen: the answer where it is not there yet, what a person should know besides, the usage
 //! file, and the exit code, which says the same in every form.
 
+use super::drawing::{Voice, err};
 use super::words;
-use super::{Aside, EXIT_FAILED, EXIT_INTERRUPTED, GoOn, ONESHOT, Screen, State, Voice, err, report};
+use super::{Aside, EXIT_FAILED, EXIT_INTERRUPTED, GoOn, ONESHOT, Screen, State, report};
 use crate::args::OutputFormat;
+use crate::commands::money;
 use crate::commands::paper::{json_line, one_line};
 use hermes_core::turn::{End, Outcome};
 use hermes_types::OutcomeKind;
@@ -52,6 +54,9 @@ impl Screen {
             self.print(&mut state, text);
         }
         let trouble = words::ending(outcome, state.go_on, state.provider.as_deref(), state.key.as_ref());
+        if let Some(line) = money::line(&outcome.spent).filter(|_| self.has_visitor()) {
+            self.tell(&mut state, &line);
+        }
         if trouble.is_none() && state.go_on == GoOn::WithAQuestion && self.has_visitor() {
             self.tell(&mut state, &words::invitation(&outcome.session));
         }
@@ -75,7 +80,7 @@ impl Screen {
     }
 
     /// A person reads along who did not ask for the answer alone.
-    pub(super) fn has_visitor(&self) -> bool {
+    pub(crate) fn has_visitor(&self) -> bool {
         let on_terminals = self.terminal.out.is_terminal() && self.terminal.err.is_terminal();
         on_terminals && self.show.aside == Aside::Everything && self.show.command != ONESHOT
     }

@@ -1,15 +1,35 @@
 //! A finished turn as JSON: the usage file and the one object of `--output-format json`.
 
 use hermes_core::turn::Outcome;
-use hermes_types::{EVENT_VERSION, Event, OutcomeKind};
+use hermes_types::{CostStatus, EVENT_VERSION, Event, OutcomeKind, Usd};
 use serde_json::{Value, json};
+
+/// What a turn cost, with all its sub-agents and side jobs.
+struct Cost {
+    /// `None` while a part of it is not known: a part must never look like the whole.
+    usd: Option<Usd>,
+    status: CostStatus,
+    source: String,
+}
+
+impl Cost {
+    fn of(outcome: &Outcome) -> Self {
+        let status = outcome.spent.status();
+        let sources = &outcome.price_sources;
+        Self {
+            usd: (status != CostStatus::Unknown).then_some(outcome.spent.cost),
+            status,
+            source: if sources.is_empty() { "none".to_owned() } else { sources.join("+") },
+        }
+    }
+}
 
 /// The keys scripts of the Python program read.
 pub(super) fn usage(outcome: &Outcome) -> Value {
     let usage = outcome.usage_of_all.unwrap_or_default();
-    let (status, source) = if usage.cost.is_some() { ("actual", "provider_cost_api") } else { ("unknown", "none") };
+    let Cost { usd, status, source } = Cost::of(outcome);
     let mut report = json!({
-        "estimated_cost_usd": usage.cost,
+        "estimated_cost_usd": usd,
         "cost_status": status,
         "cost_source": source,
         "input_tokens": usage.input,
@@ -58,6 +78,8 @@ pub(super) fn result(outcome: &Outcome) -> Value {
             fields.insert("reasoning".into(), json!(outcome.reasoning));
             fields.insert("stop_reason".into(), json!(stop_reason));
             fields.insert("usage".into(), json!(outcome.usage_of_all.unwrap_or_default()));
+            let Cost { usd, status, source } = Cost::of(outcome);
+            fields.insert("cost".into(), json!({"usd": usd, "status": status, "source": source}));
         }
         Event::Failed { kind, message, .. } => {
             fields.insert("error".into(), json!({"kind": kind, "message": message}));

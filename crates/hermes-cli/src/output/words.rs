@@ -1,6 +1,7 @@
 //! What the program says to a person about a turn: plain functions from what happened to a sentence.
 
 use super::GoOn;
+use crate::commands::table::grouped;
 use hermes_core::turn::{End, Outcome};
 use hermes_model::resolve::Source;
 use hermes_types::{AgainReason, Fault, FaultKind, Notice, SessionId};
@@ -80,13 +81,14 @@ pub(super) fn ending(outcome: &Outcome, go_on: GoOn, provider: Option<&str>, key
     };
     Some(match go_on {
         GoOn::WithTheTurn => format!("{told}\n  to go on: hermes --resume {session}"),
+        GoOn::FromThere => format!("{told}\n  to go on: hermes chat --resume {session} -q \"go on\""),
         GoOn::WithAQuestion | GoOn::Unsaid => told,
     })
 }
 
 /// The last line for a person who may want to go on.
 pub(super) fn invitation(session: &SessionId) -> String {
-    format!("… session {session} · hermes chat -c -q \"…\" goes on")
+    format!("… session {session} · to go on: hermes chat -c -q \"…\"")
 }
 
 /// What happened and what to type next, for the faults a person can mend. `key` is where the credential came from, if
@@ -127,6 +129,18 @@ fn mend_key(provider: &str, key: Option<&Source>) -> String {
     }
 }
 
+/// What making room in a conversation came to. A phase that is not known here is no reason to be silent.
+pub(super) fn made_room(before: u64, after: u64, phase: &str, model: Option<&str>) -> String {
+    let how = match (phase, model) {
+        ("prune", _) => " (old results left out)".to_owned(),
+        ("summary", Some(model)) => format!(" (summary by {model})"),
+        ("fallback", _) => " (summary without a model)".to_owned(),
+        ("truncate", _) => " (oldest messages left out)".to_owned(),
+        _ => String::new(),
+    };
+    format!("… made room: {} → {} tokens{how}", grouped(before), grouped(after))
+}
+
 /// A step of recovery; `None` for what only a machine wants to know.
 pub(super) fn describe(notice: &Notice) -> Option<String> {
     Some(match notice {
@@ -151,7 +165,11 @@ pub(super) fn describe(notice: &Notice) -> Option<String> {
         Notice::PriceUnknown { model } => {
             format!("… nobody says what {model} costs, so the limit in dollars (budget.*) cannot be held")
         }
+        Notice::NotCompressed { tokens, reason } => {
+            format!("… the conversation is long ({} tokens) and stays as it is: {reason}", grouped(*tokens))
+        }
         Notice::Warning { text } => format!("… {text}"),
+        // What comes of making room (`Compressing`) is told when it is made; until then the status line is enough.
         _ => return None,
     })
 }
@@ -180,6 +198,26 @@ mod tests {
     }
 
     #[test]
+    fn room_that_was_made_is_one_line_with_how_and_room_that_was_not_with_why() {
+        let told = |phase, model| made_room(1_032_100, 9_400, phase, model);
+        let line = "… made room: 1,032,100 → 9,400 tokens";
+        assert_eq!(told("prune", None), format!("{line} (old results left out)"));
+        assert_eq!(told("summary", Some("m")), format!("{line} (summary by m)"));
+        assert_eq!(told("fallback", None), format!("{line} (summary without a model)"));
+        assert_eq!(told("truncate", None), format!("{line} (oldest messages left out)"));
+        assert_eq!(told("something new", None), line);
+        let reason = "its newest messages alone take up the room there is".to_owned();
+        assert_eq!(
+            describe(&Notice::NotCompressed { tokens: 32_100, reason }).as_deref(),
+            Some(
+                "… the conversation is long (32,100 tokens) and stays as it is: its newest messages alone take up the \
+                 room there is"
+            )
+        );
+        assert_eq!(describe(&Notice::Compressing { tokens: 32_100 }), None);
+    }
+
+    #[test]
     fn an_end_without_an_answer_says_how_to_go_on() {
         let told = |end: End, go_on| {
             let outcome = Outcome::unasked(SessionId::new("s1"), end, None, None);
@@ -198,6 +236,13 @@ mod tests {
             Some(
                 "HTTP 402\n  next: top up the account, or choose another model (hermes model)\n  \
                  to go on: hermes --resume s1"
+            )
+        );
+        assert_eq!(
+            told(End::BrokenOff, GoOn::FromThere).as_deref(),
+            Some(
+                "the connection broke off; the answer is incomplete\n  \
+                 to go on: hermes chat --resume s1 -q \"go on\""
             )
         );
         assert_eq!(

@@ -11,6 +11,8 @@ const WORTH_A_NUMBER: Duration = Duration::from_millis(100);
 const WIDEST_ABOUT: usize = 60;
 /// Less than this says nothing; a narrower screen wraps.
 const NARROWEST_ABOUT: usize = 16;
+/// As much of how it went has room on every line.
+const NARROWEST_WORD: usize = 20;
 
 /// Calls that are running. Ids of calls are unique in one conversation only.
 #[derive(Debug, Default)]
@@ -66,20 +68,40 @@ impl fmt::Display for Caller {
     }
 }
 
+/// A call that has its result.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ended<'a> {
+    pub(super) name: &'a str,
+    pub(super) status: ToolStatus,
+    pub(super) took: Duration,
+    /// What it was about, if nobody saw it begin.
+    pub(super) about: &'a str,
+    /// Of a command, unless it is 0.
+    pub(super) exit_code: Option<i64>,
+    pub(super) note: Option<&'a str>,
+}
+
+impl Ended<'_> {
+    /// How it went. A command that ended with something else than 0 has its result, but no person calls that done.
+    fn mark_and_word(&self) -> (&'static str, String) {
+        let note = one_line(self.note.unwrap_or_default());
+        match (self.status, self.exit_code) {
+            (ToolStatus::Done, Some(code)) => ("✗", format!("exit {code}")),
+            (ToolStatus::Done, None) => ("✓", note),
+            (ToolStatus::Failed, _) => ("✗", note),
+            (ToolStatus::TimedOut, _) => ("✗", "ran out of time".to_owned()),
+            (ToolStatus::Blocked, _) if note.is_empty() => ("⊘", "not permitted".to_owned()),
+            (ToolStatus::Blocked, _) => ("⊘", format!("not permitted: {note}")),
+            (ToolStatus::Cancelled, _) => ("–", "interrupted".to_owned()),
+        }
+    }
+}
+
 #[derive(Debug)]
 struct Started {
     name: String,
     about: String,
     since: Instant,
-}
-
-/// How a call ended.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Ended<'a> {
-    pub(super) name: &'a str,
-    pub(super) about: &'a str,
-    pub(super) status: ToolStatus,
-    pub(super) took: Duration,
 }
 
 impl Work {
@@ -100,31 +122,22 @@ impl Work {
 
     /// The line for a call that ended, in one line of `width` cells as far as that goes.
     pub(super) fn ends(&mut self, caller: Caller, call: &CallId, ended: Ended<'_>, width: usize) -> String {
-        let Ended { name, about, status, took } = ended;
-        let (whose, name) = (caller.to_string(), one_line(name));
+        let (whose, name) = (caller.to_string(), one_line(ended.name));
+        let begun = self.running.remove(&(caller, call.clone())).map(|started| started.about);
         // What never began says itself what it was about.
-        let about =
-            self.running.remove(&(caller, call.clone())).map_or_else(|| one_line(about), |started| started.about);
-        let mark = match status {
-            ToolStatus::Done => "✓",
-            ToolStatus::Failed | ToolStatus::TimedOut => "✗",
-            ToolStatus::Blocked => "⊘",
-            ToolStatus::Cancelled => "–",
-        };
-        let word = match status {
-            ToolStatus::Done | ToolStatus::Failed => "",
-            ToolStatus::TimedOut => "  ran out of time",
-            ToolStatus::Blocked => "  not permitted",
-            ToolStatus::Cancelled => "  interrupted",
-        };
-        let time = match took < WORTH_A_NUMBER {
+        let about = begun.unwrap_or_else(|| one_line(ended.about));
+        let (mark, word) = ended.mark_and_word();
+        let time = match ended.took < WORTH_A_NUMBER {
             true => String::new(),
-            false => format!("  {:.1} s", took.as_secs_f64()),
+            false => format!("  {:.1} s", ended.took.as_secs_f64()),
         };
-        let others =
-            [whose.as_str(), mark, " ", &name, "  ", word, &time].iter().map(|part| part.chars().count()).sum();
-        let room = width.saturating_sub(others).saturating_sub(1).clamp(NARROWEST_ABOUT, WIDEST_ABOUT);
+        let fixed = format!("{whose}{mark} {name}{time}").chars().count();
+        // The words at the end of a line say how it went, so what it was about gives way to the first of them.
+        let kept = word.chars().count().min(NARROWEST_WORD);
+        let room = width.saturating_sub(fixed + kept + 3).clamp(NARROWEST_ABOUT, WIDEST_ABOUT);
         let about = if about.is_empty() { String::new() } else { format!("  {}", clip(&about, room)) };
+        let room = width.saturating_sub(fixed + about.chars().count() + 3).max(NARROWEST_WORD);
+        let word = if word.is_empty() { word } else { format!("  {}", clip(&word, room)) };
         format!("{whose}{mark} {name}{about}{word}{time}")
     }
 
@@ -145,11 +158,33 @@ impl Work {
 mod tests {
     use super::*;
 
+    fn at_its_end(status: ToolStatus, milliseconds: u64) -> Ended<'static> {
+        let took = Duration::from_millis(milliseconds);
+        Ended { name: "terminal", status, took, about: "", exit_code: None, note: None }
+    }
+
     fn ended(about: &str, status: ToolStatus, milliseconds: u64, width: usize) -> String {
         let (mut work, call) = (Work::default(), CallId::new("c"));
         work.begins(Caller::Agent, &call, "terminal", about);
-        let took = Duration::from_millis(milliseconds);
-        work.ends(Caller::Agent, &call, Ended { name: "terminal", about: "", status, took }, width)
+        work.ends(Caller::Agent, &call, at_its_end(status, milliseconds), width)
+    }
+
+    /// The line of a call that nobody saw begin.
+    fn unbegun(ended: Ended<'_>, width: usize) -> String {
+        Work::default().ends(Caller::Agent, &CallId::new("c"), ended, width)
+    }
+
+    #[test]
+    fn what_did_not_go_well_says_why() {
+        let why = Some("nobody to ask (recursive delete)");
+        let refused = Ended { about: "rm -rf build", note: why, ..at_its_end(ToolStatus::Blocked, 0) };
+        let whole = "⊘ terminal  rm -rf build  not permitted: nobody to ask (recursive delete)";
+        assert_eq!((unbegun(refused, 80), unbegun(refused, usize::MAX)), (whole.to_owned(), whole.to_owned()));
+        assert_eq!(unbegun(refused, 60), "⊘ terminal  rm -rf build  not permitted: nobody to ask (re…");
+        let failed = Ended { about: "cargo test", exit_code: Some(101), ..at_its_end(ToolStatus::Done, 0) };
+        assert_eq!(unbegun(failed, 60), "✗ terminal  cargo test  exit 101");
+        let planned = Ended { note: Some("1 of 3 done, now: Look"), ..at_its_end(ToolStatus::Done, 0) };
+        assert_eq!(unbegun(planned, 60), "✓ terminal  1 of 3 done, now: Look");
     }
 
     #[test]
@@ -163,12 +198,13 @@ mod tests {
 
     #[test]
     fn a_call_that_never_began_says_what_it_was_about_and_nothing_makes_another_line() {
-        let refused = |name, about| {
-            let ended = Ended { name, about, status: ToolStatus::Blocked, took: Duration::ZERO };
-            Work::default().ends(Caller::Agent, &CallId::new("c"), ended, 80)
-        };
-        assert_eq!(refused("terminal", "git reset --hard"), "⊘ terminal  git reset --hard  not permitted");
-        assert_eq!(refused("a\n✓ terminal", "x\u{202e}y\u{1b}[2J"), "⊘ a ✓ terminal  xy  not permitted");
+        let refused =
+            |name, about, note| unbegun(Ended { name, about, note, ..at_its_end(ToolStatus::Blocked, 0) }, 80);
+        assert_eq!(refused("terminal", "git reset --hard", None), "⊘ terminal  git reset --hard  not permitted");
+        assert_eq!(
+            refused("a\n✓ terminal", "x\u{202e}y\u{1b}[2J", Some("no\n✓ \u{9b}2Jforged")),
+            "⊘ a ✓ terminal  xy  not permitted: no ✓ forged"
+        );
     }
 
     #[test]
@@ -212,10 +248,7 @@ mod tests {
         for (caller, about) in [(Caller::Agent, "mine"), (first.clone(), "its"), (grandchild.clone(), "theirs")] {
             work.begins(caller, &call, "terminal", about);
         }
-        let mut ends = |caller| {
-            let ended = Ended { name: "terminal", about: "", status: ToolStatus::Done, took: Duration::ZERO };
-            work.ends(caller, &call, ended, 80)
-        };
+        let mut ends = |caller| work.ends(caller, &call, at_its_end(ToolStatus::Done, 0), 80);
         assert_eq!(ends(first), "  sub-agent 1 ✓ terminal  its");
         assert_eq!(ends(grandchild), "  sub-agent 2.1 ✓ terminal  theirs");
         assert_eq!(ends(Caller::Agent), "✓ terminal  mine");

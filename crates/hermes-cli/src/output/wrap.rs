@@ -4,6 +4,7 @@
 //! written is held back. Continuation lines are indented like the list item they belong to. Code fences and tables keep
 //! their lines, so that they can be copied. Nothing is dropped but the spaces at a break.
 
+use std::io::{self, Write};
 use unicode_width::UnicodeWidthChar;
 
 /// Narrower than this, indenting and breaking would leave nothing to read.
@@ -116,6 +117,65 @@ impl Wrap {
     }
 }
 
+/// Sentences on their way to a terminal: every whole line goes out broken between words. A question without an end of
+/// line goes out as it is, and so does what is coloured, because that was laid out before.
+pub(crate) struct Filled<W: Write> {
+    inner: W,
+    line: Vec<u8>,
+}
+
+impl<W: Write> Filled<W> {
+    pub(crate) fn new(inner: W) -> Self {
+        Self { inner, line: Vec::new() }
+    }
+}
+
+impl<W: Write> Write for Filled<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.line.extend_from_slice(bytes);
+        while let Some(end) = self.line.iter().position(|byte| *byte == b'\n') {
+            let line: Vec<u8> = self.line.drain(..=end).collect();
+            match std::str::from_utf8(&line) {
+                Ok(text) if !text.contains('\u{1b}') => {
+                    self.inner.write_all(fill(text, super::terminal::width()).as_bytes())?;
+                }
+                _ => self.inner.write_all(&line)?,
+            }
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.inner.write_all(&std::mem::take(&mut self.line))?;
+        self.inner.flush()
+    }
+}
+
+impl<W: Write> Drop for Filled<W> {
+    fn drop(&mut self) {
+        // A stream that takes nothing any more has nobody behind it.
+        let _ = self.flush();
+    }
+}
+
+/// One line in pieces that fit, broken wherever one is full.
+pub(crate) fn folded(line: &str, room: usize) -> Vec<String> {
+    let room = room.max(NARROWEST);
+    let (mut pieces, mut taken) = (vec![String::new()], 0);
+    for found in line.chars() {
+        let cells = found.width().unwrap_or(0);
+        if taken + cells > room {
+            pieces.push(String::new());
+            taken = 0;
+        }
+        taken += cells;
+        if let Some(piece) = pieces.last_mut() {
+            piece.push(found);
+        }
+    }
+    pieces
+}
+
 /// A finished text in lines of at most `width` cells.
 pub(crate) fn fill(text: &str, width: usize) -> String {
     let mut wrap = Wrap::default();
@@ -153,6 +213,12 @@ mod tests {
     fn scripts_without_spaces_break_where_the_line_is_full() {
         let line = "吾輩は猫である。名前はまだ無い。どこで";
         assert_eq!(fill(line, 20), "吾輩は猫である。名前\nはまだ無い。どこで");
+    }
+
+    #[test]
+    fn what_has_no_spaces_can_be_folded() {
+        assert_eq!(folded("汉字汉字汉字汉字汉字汉字    x", 0), ["汉字汉字汉字汉字汉字", "汉字    x"]);
+        assert_eq!(folded("", 30), [""]);
     }
 
     #[test]

@@ -27,11 +27,15 @@ async fn a_model_reads_writes_and_runs_before_it_answers() {
 #[tokio::test]
 async fn chat_tells_of_every_call_on_stderr() {
     let missing = Move::say("").call("read_file", json!({"path": "missing.txt"}));
-    let server = ModelServer::start([run("echo hi"), missing, run("rm -rf build"), Move::say("Done.")]).await;
+    let server =
+        ModelServer::start([run("echo hi"), run("exit 3"), missing, run("rm -rf build"), Move::say("Done.")]).await;
     let ran = hermes(&home_at(&server), &["chat", "-q", "go"]).await.expect_code(0);
     assert_eq!(ran.stdout, "Done.\n");
     let lines: Vec<&str> = ran.stderr.lines().map(without_time).collect();
-    assert_eq!(lines, ["✓ terminal  echo hi", "✗ read_file  missing.txt", "⊘ terminal  rm -rf build  not permitted"]);
+    let refused = "not permitted: nobody to ask (recursive delete)";
+    let refused = format!("⊘ terminal  rm -rf build  {refused}");
+    let missing = "✗ read_file  missing.txt  File not found: missing.txt";
+    assert_eq!(lines, ["✓ terminal  echo hi", "✗ terminal  exit 3  exit 3", missing, &refused]);
     server.finish();
 }
 
@@ -112,4 +116,17 @@ async fn an_image_goes_along_and_stays_in_the_conversation() {
     let message = "hermes: an image belongs to a question; add one with `-z` or `chat -q`\n";
     assert_eq!(told(&alone), (Some(2), "", message));
     server.finish();
+}
+
+#[tokio::test]
+async fn a_secret_in_a_command_is_on_no_screen_and_in_no_stream() {
+    let key = format!("sk-proj-{}", "a1B2c3D4e5F6g7H8".repeat(3));
+    let script = || [run(&format!("echo 'Authorization: Bearer {key}' > /dev/null")), Move::say("Done.")];
+    for arguments in [&["chat", "-q", "go"][..], &["-z", "go", "--output-format", "stream-json"]] {
+        let server = ModelServer::start(script()).await;
+        let ran = hermes(&home_at(&server), arguments).await.expect_code(0);
+        let seen = format!("{}{}", ran.stdout, ran.stderr);
+        assert!(seen.contains("Authorization") && !seen.contains("a1B2c3"), "{seen}");
+        server.finish();
+    }
 }

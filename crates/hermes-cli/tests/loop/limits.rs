@@ -13,9 +13,11 @@ fn restless(last: Move) -> [Move; 3] {
 async fn a_turn_without_steps_left_says_what_there_is() {
     let server = ModelServer::start(restless(Move::say("One and two are done, three is left."))).await;
     let ran = hermes(&home_at(&server), &["-z", "count", "--max-turns", "2"]).await;
-    let message = "hermes -z: the turn used all of its 2 iterations; this is what there is. \
-                   `--max-turns N` or agent.max_turns allows more\n";
-    assert_eq!(told(&ran), (Some(1), "One and two are done, three is left.\n", message));
+    let message = "hermes -z: all 2 steps of the turn are used; this is what there is. \
+                   `--max-turns N` or agent.max_turns allows more\n  to go on: hermes chat --resume ";
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), "One and two are done, three is left.\n"));
+    let id = ran.stderr.strip_prefix(message).and_then(|rest| rest.strip_suffix(" -q \"go on\"\n"));
+    assert!(id.is_some_and(is_session_id), "{}", ran.stderr);
     assert_eq!(server.model_requests()[2].json()["tool_choice"], "none", "the last question is one without tools");
     server.finish();
 }

@@ -8,6 +8,7 @@
     reason = "the helpers of a test report what is wrong the way a test does"
 )]
 
+mod bill;
 mod hands;
 mod hostile;
 mod limits;

@@ -29,7 +29,7 @@ async fn every_protocol_gives_the_same_answer() {
         let server = ModelServer::start(Move::say("naïve ☕").reasoning("hidden from pipes").chunk(1).shred(1)).await;
         let world = home_at(&server).config(&settings(&server.base_url(), api_mode));
         assert_eq!(told(&hermes(&world, &["-z", "hi"]).await), (Some(0), "naïve ☕\n", ""), "{api_mode}");
-        let paths: Vec<String> = server.requests().into_iter().map(|request| request.path).collect();
+        let paths: Vec<String> = server.model_requests().into_iter().map(|request| request.path).collect();
         assert_eq!(paths, [path]);
         server.finish();
     }

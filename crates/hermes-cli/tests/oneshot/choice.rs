@@ -73,7 +73,11 @@ async fn a_server_on_this_machine_is_found_and_a_pipe_hears_nothing_of_it() {
     assert_eq!(told(&hermes(&world, &["-z", "hi"]).await), (Some(0), "local\n", ""));
     assert_eq!(model_asked(&server), ["qwen3:32b"]);
     let paths: Vec<String> = server.requests().into_iter().map(|request| request.path).collect();
-    assert_eq!(paths, ["/v1/models", "/v1/chat/completions"]);
+    assert_eq!(
+        paths.first().map(String::as_str),
+        Some("/v1/models"),
+        "it is asked what it has before it is asked anything"
+    );
     let talkative = hermes(&world, &["chat", "-q", "hi"]).await;
     let notice = format!("… using qwen3:32b at Ollama (http://{address}/v1); `hermes model` makes it a choice\n");
     assert_eq!(told(&talkative), (Some(0), "local\n", notice.as_str()));
@@ -122,7 +126,8 @@ async fn help_is_a_command_and_what_is_missing_is_called_so() {
     let (word, flag) = (hermes(&world, &["help"]).await, hermes(&world, &["--help"]).await);
     assert_eq!(told(&word), (Some(0), flag.stdout.as_str(), ""));
     for (arguments, message) in [
-        (&["setup"][..], "hermes: `hermes setup` is not there yet; `hermes --help` shows what is\n"),
+        (&["setup"][..], "hermes: there is no `hermes setup` here; what comes nearest: hermes model\n"),
+        (&["chat", "-q", "hi", "--tui"], "hermes: `--tui` is not there yet; `hermes --help` shows what is\n"),
         (
             &["-p", "default", "cron", "list", "--all"],
             "hermes: `hermes cron` is not there yet; `hermes --help` shows what is\n",
@@ -167,4 +172,13 @@ async fn a_wrong_command_line_is_exit_2_with_a_hint() {
         assert_eq!(ran.stdout, "");
         assert!(ran.stderr.contains(hint), "{arguments:?}: {}", ran.stderr);
     }
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_there_is_named_before_a_model_is_asked_for() {
+    let world = nowhere().config("model:\n  base_url: http://127.0.0.1:9/v1\n");
+    let ran = hermes(&world, &["-z", "hi"]).await.expect_code(1);
+    let message = "hermes -z: http://127.0.0.1:9/v1 lists no model. Is a server running there? If it is, name the model: \
+                   `hermes config set model.default MODEL`, or `-m MODEL` for once\n";
+    assert_eq!(ran.stderr, message);
 }

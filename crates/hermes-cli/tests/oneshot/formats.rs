@@ -10,8 +10,19 @@ use serde_json::{Value, json};
 use std::time::Duration;
 
 const GOLDEN: &str = "tests/oneshot/golden";
-const STREAMS: [&str; 9] =
-    ["answer", "retry", "fallback", "failed", "waiting", "tools", "last_word", "over_budget", "price_unknown"];
+const STREAMS: [&str; 11] = [
+    "answer",
+    "retry",
+    "fallback",
+    "failed",
+    "waiting",
+    "tools",
+    "last_word",
+    "over_budget",
+    "price_unknown",
+    "compressed",
+    "not_compressed",
+];
 
 /// The same value with the parts that differ from run to run made equal, after a look at their shape.
 fn settled(mut value: Value, server: &ModelServer) -> Value {
@@ -31,8 +42,22 @@ fn settled(mut value: Value, server: &ModelServer) -> Value {
         assert!(seconds.as_u64().is_some_and(|seconds| (2..10).contains(&seconds)), "{seconds}");
         *seconds = 2.into();
     }
+    settle_sizes(&mut value);
     let text = value.to_string().replace(&server.root_url(), "http://127.0.0.1:8000");
     serde_json::from_str(&text).expect("still JSON")
+}
+
+/// How long a conversation is depends on where it is held: the prompt names the folder.
+fn settle_sizes(value: &mut Value) {
+    if let (Some(before), Some(after)) = (value["tokens_before"].as_u64(), value["tokens_after"].as_u64()) {
+        assert!(before > after, "{value}");
+        value["tokens_before"] = 32_100.into();
+        value["tokens_after"] = 9_400.into();
+    }
+    if let Some(tokens) = value.pointer_mut("/notice/tokens") {
+        assert!(tokens.as_u64().is_some_and(|tokens| tokens > 0), "{tokens}");
+        *tokens = 32_100.into();
+    }
 }
 
 fn parsed(text: &str) -> Value {
@@ -40,7 +65,15 @@ fn parsed(text: &str) -> Value {
 }
 
 fn spoken() -> Move {
-    let usage = Usage { input: 7, output: 5, cache_read: 2, cache_write: 1, reasoning: 3, cost: Usd::from_f64(0.0015) };
+    let usage = Usage {
+        input: 7,
+        output: 5,
+        cache_read: 2,
+        cache_write: 1,
+        cache_write_1h: 0,
+        reasoning: 3,
+        cost: Usd::from_f64(0.0015),
+    };
     Move::say("")
         .reasoning("Short waves.")
         .text("Blue light scatters more.")
@@ -64,6 +97,7 @@ async fn json_is_one_object_for_success_and_failure() {
                 "text": "Blue light scatters more.", "reasoning": "Short waves.", "stop_reason": "stop",
                 "usage": {"input_tokens": 7, "output_tokens": 5, "cache_read_tokens": 2, "cache_write_tokens": 1,
                     "reasoning_tokens": 3, "cost": 0.0015},
+                "cost": {"usd": 0.0015, "status": "actual", "source": "provider_cost_api"},
             }),
         ),
         (
@@ -101,6 +135,14 @@ async fn stream(name: &str, code: i32, script: impl Into<hermes_testkit::Script>
     stream_with(name, code, "", &[], script).await;
 }
 
+/// The same with a model that reads no more than so many tokens at once.
+async fn stream_in_window(name: &str, window: u64, script: impl Into<hermes_testkit::Script>) {
+    let server = ModelServer::start(script).await;
+    server.allow_prefix_break("compression");
+    let world = home_with_window(&server, window);
+    record(name, 0, &world, server, &[]).await;
+}
+
 /// The same with more settings and flags.
 async fn stream_with(name: &str, code: i32, more: &str, flags: &[&str], script: impl Into<hermes_testkit::Script>) {
     let server = ModelServer::start(script).await;
@@ -108,9 +150,14 @@ async fn stream_with(name: &str, code: i32, more: &str, flags: &[&str], script: 
     let spare = format!("  - name: spare\n    base_url: {}\n    key_env: REHEARSAL_KEY\n", server.base_url());
     let world = home_at(&server);
     let world = world.config(&format!("{}{spare}{fallback}{more}", settings(&server.base_url(), "chat_completions")));
+    record(name, code, &world, server, flags).await;
+}
+
+/// Runs the stream and holds it against its golden file.
+async fn record(name: &str, code: i32, world: &World, server: ModelServer, flags: &[&str]) {
     std::fs::write(world.work_dir().join("notes.txt"), "milk\n").expect("written");
     let flags = [&["-z", "hi", "--output-format", "stream-json"], flags].concat();
-    let ran = hermes(&world, &flags).await.expect_code(code);
+    let ran = hermes(world, &flags).await.expect_code(code);
     assert_eq!(ran.stderr, "");
     let lines = ran.stdout.lines().map(|line| {
         let event: Event = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
@@ -145,6 +192,15 @@ async fn streams_of_turns_with_tools_are_what_they_were() {
     stream_with("price_unknown", 0, "budget:\n  turn_usd: 5\n", &[], priceless).await;
 }
 
+#[tokio::test]
+async fn streams_of_long_conversations_are_what_they_were() {
+    let count = |from: u32| Move::say("").call("terminal", json!({"command": format!("seq {from} {}", from + 1999)}));
+    let counts = [1000, 3000, 5000, 7000].map(|from| count(from).no_usage());
+    let moves: Vec<Move> = counts.into_iter().chain([Move::say("All counted.").chunk(20).no_usage()]).collect();
+    stream_in_window("compressed", 24_000, moves).await;
+    stream_in_window("not_compressed", 2_000, [Move::say("Hello.").chunk(20).no_usage()]).await;
+}
+
 #[test]
 fn the_examples_in_the_documentation_are_real() {
     let page = std::fs::read_to_string("../../docs/events.md").expect("the page");
@@ -176,7 +232,7 @@ fn the_examples_in_the_documentation_are_real() {
         assert!(page.contains(&row), "no row for {word}");
     }
     let from_golden = examples.iter().filter(|example| golden.lines().any(|line| line == **example)).count();
-    assert!(from_golden >= 17, "only {from_golden} examples are lines of golden files");
+    assert!(from_golden >= 20, "only {from_golden} examples are lines of golden files");
 }
 
 /// The names that could stand in place of `?`, as the reader of events lists them.

@@ -125,3 +125,14 @@ async fn an_answer_that_starts_again_says_so() {
         server.finish();
     }
 }
+
+#[tokio::test]
+async fn the_first_words_of_the_program_break_between_words() {
+    let world = nowhere().env("TERM", "xterm").env("NO_COLOR", "1");
+    for command in ["status", "-z hi", "", "config show", "prompt-size", "sessions show nobody", "fallback list"] {
+        let ran = on_terminal(&world, 50, command).await;
+        // What is one word, such as a path, may be longer than a line; nothing else may be left to the terminal.
+        let fits = |line: &str| line.chars().count() <= 50 || line.split(' ').any(|word| word.chars().count() > 30);
+        assert!(!ran.stdout.is_empty() && ran.stdout.lines().all(fits), "{command}: {}", ran.stdout);
+    }
+}

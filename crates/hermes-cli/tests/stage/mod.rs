@@ -29,6 +29,13 @@ pub(crate) fn settings(base_url: &str, api_mode: &str) -> String {
     )
 }
 
+/// A home whose only model reads no more than so many tokens at once.
+pub(crate) fn home_with_window(server: &ModelServer, tokens: u64) -> World {
+    let window = format!("model:\n  context_length: {tokens}\n");
+    let settings = settings(&server.base_url(), "chat_completions");
+    home_at(server).config(&settings.replacen("model:\n", &window, 1))
+}
+
 pub(crate) async fn hermes(world: &World, arguments: &[&str]) -> Ran {
     keeping_secrets(world.run(HERMES, arguments).await)
 }

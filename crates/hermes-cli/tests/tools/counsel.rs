@@ -43,7 +43,7 @@ async fn a_models_no_can_be_overruled_once() {
     let server = ModelServer::start(Move::say("DENY")).await;
     let world = advised_by(&server, "");
     let mut person = Person::calling(&world, "terminal", &dangerous(&world));
-    person.sees("the model that was consulted advises against it").await.sees("  o once  D deny").await;
+    person.sees("the model that was consulted advises against it").await.sees("  o  once\r\n  d  deny").await;
     person.sees(QUESTION).await.types("a\n").await.sees("That is none of the answers.").await;
     person.sees(QUESTION).await.types("o\n").await;
     let (code, seen) = person.leaves().await;
@@ -58,7 +58,7 @@ async fn a_doubtful_talkative_or_failing_model_leaves_it_to_the_person() {
         let server = ModelServer::start(script).await;
         let world = advised_by(&server, "");
         let mut person = Person::calling(&world, "terminal", &dangerous(&world));
-        person.sees("o once  s this session  a always").await.sees(QUESTION).await.types("d\n").await;
+        person.sees("a  always, whenever the reason is the same").await.sees(QUESTION).await.types("d\n").await;
         let (code, seen) = person.leaves().await;
         assert_eq!((code, is_there(&world)), (Some(1), true), "{seen}");
         server.finish();

@@ -9,7 +9,6 @@ use std::sync::Arc;
 
 /// A pass that saves less than one part in so many is not worth its broken cache.
 const LEAST_SAVING: u64 = 10;
-const PLAN_TOOL: &str = "todo";
 
 /// Prunes first, summarises only if that does not suffice.
 #[derive(Debug, Clone, Copy, Default)]
@@ -40,10 +39,12 @@ impl Engine for Truncator {
 }
 
 async fn compress(job: Job<'_>, scribe: &dyn Scribe) -> Result<Compressed, Declined> {
-    let tail_at = boundary::tail(job.history, job.room.tail, job.policy.protect_last, job.sent);
+    let room = job.meter.as_estimated(job.room.tail);
+    let tail_at = boundary::tail(job.history, room, job.policy.protect_last, job.sent);
     let pruned = mask::pruned(job.history, tail_at, job.rows);
     let just_pruned = Compressed { history: pruned, phase: Phase::Prune, model: None, warning: None };
-    if !job.force && job.would_use(&just_pruned.history) <= job.room.goal {
+    let would_use = job.would_use(&just_pruned.history);
+    if !job.force && would_use <= job.room.goal && would_use < job.meter.used() {
         return Ok(just_pruned);
     }
     match summarised(&job, tail_at, &just_pruned.history, scribe).await {
@@ -88,8 +89,9 @@ async fn summarised(
 }
 
 fn truncate(job: &Job<'_>) -> Result<Compressed, Declined> {
-    let tail_at = boundary::tail(job.history, job.room.goal, job.history.len(), job.sent);
-    let cut = Cut { head: 0, ..Cut::of(job, tail_at)? };
+    let room = job.meter.as_estimated(job.room.goal.saturating_sub(job.meter.fixed()));
+    let tail_at = boundary::tail(job.history, room, job.history.len(), job.sent);
+    let cut = Cut::behind(job, 0, tail_at)?;
     let digest = Digest { pins: cut.pins(job)?, plan: cut.plan(job), text: String::new() };
     let history = assembled(&[], digest, cut.request, between(job.history, cut.tail, job.history.len()));
     if !job.is_worth_it(&history) {
@@ -115,9 +117,14 @@ impl Cut {
         // Early messages are protected once; later they would fossilise, unless the newest request is among them.
         let is_first_time = !job.history.iter().any(|message| is_summary(message));
         let head = if is_first_time || asked_at.is_some_and(|at| at < head) { head } else { 0 };
+        Self::behind(job, head, tail)
+    }
+
+    fn behind(job: &Job<'_>, head: usize, tail: usize) -> Result<Self, Declined> {
         if head >= tail {
             return Err(if tail == 0 { Declined::NewestFillTheRoom } else { Declined::NothingToLeaveOut });
         }
+        let asked_at = job.history.iter().rposition(|message| is_said(message));
         let in_the_middle = asked_at.filter(|at| (head..tail).contains(at));
         let request = in_the_middle.and_then(|at| job.history.get(at)).cloned();
         Ok(Self { head, tail, request })
@@ -129,9 +136,9 @@ impl Cut {
         let carried = middle.iter().flat_map(|message| pins_in(message));
         let is_request =
             |message: &Arc<Message>| self.request.as_ref().is_some_and(|request| Arc::ptr_eq(request, message));
-        let said = middle.iter().filter(|message| is_said(message) && !is_request(message));
-        let all: Vec<Pin> = carried.chain(said.flat_map(|message| pins::of(message))).collect();
-        let room = job.room.tail;
+        let said = middle.iter().filter(|message| !is_request(message)).flat_map(|message| pins::of(message));
+        let all: Vec<Pin> = carried.chain(said).collect();
+        let room = job.meter.as_estimated(job.room.tail);
         if pins::weight_of_rules(&all) > room {
             return Err(Declined::WordsFillTheRoom);
         }
@@ -140,16 +147,11 @@ impl Cut {
 
     /// The newest plan, where the tail does not tell it.
     fn plan(&self, job: &Job<'_>) -> Option<String> {
-        let is_plan =
-            |message: &Message| matches!(message, Message::Tool(result) if result.name.as_deref() == Some(PLAN_TOOL));
-        if between(job.history, self.tail, job.history.len()).iter().any(|message| is_plan(message)) {
+        let tail = between(job.history, self.tail, job.history.len());
+        if tail.iter().any(|message| plan_in(message).is_some()) {
             return None;
         }
-        let before = between(job.history, 0, self.tail);
-        before.iter().rev().find_map(|message| match is_plan(message) {
-            true => Some(message.text()),
-            false => plan_in(message).map(str::to_owned),
-        })
+        between(job.history, 0, self.tail).iter().rev().find_map(|message| plan_in(message))
     }
 }
 

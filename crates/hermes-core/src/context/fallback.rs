@@ -1,56 +1,62 @@
-//! A summary without a model: what was called and what came of it, as the messages tell it.
+//! A summary without a model: what an earlier summary told, what was called and what came of it, as the messages tell it.
 
-use hermes_types::{Message, clip};
-use std::collections::BTreeSet;
+use super::assemble::told_in;
+use hermes_types::{CallId, Message, ToolCall, clip};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 const LONGEST: usize = 8_000;
+/// What is taken over of an earlier summary; however often this happens, it does not grow.
+const LONGEST_EARLIER: usize = 8_000;
 const LONGEST_LINE: usize = 200;
 const LONGEST_ARGUMENTS: usize = 120;
 const MOST_FILES: usize = 40;
 
-/// The headings that the calls and results of these messages have something to say to.
+/// The headings that these messages have something to say to.
 pub(super) fn summary(messages: &[Arc<Message>]) -> String {
     let mut actions: Vec<String> = Vec::new();
     let mut files: BTreeSet<String> = BTreeSet::new();
+    let mut earlier: Option<String> = None;
+    // Which action the calls of the newest reply are.
+    let mut open: HashMap<&CallId, usize> = HashMap::new();
     for message in messages {
         match &**message {
             Message::Assistant(said) => {
-                for call in &said.tool_calls {
-                    let arguments = call.function.arguments.parse().unwrap_or_default();
-                    files.extend(
-                        ["path", "file_path", "file"]
-                            .iter()
-                            .filter_map(|key| arguments.get(*key)?.as_str())
-                            .map(|path| clip(path, LONGEST_LINE)),
-                    );
-                    actions.push(format!(
-                        "{} {}",
-                        call.function.name,
-                        clip(call.function.arguments.as_str(), LONGEST_ARGUMENTS)
-                    ));
-                }
+                open.clear();
                 let text = message.text();
                 if !text.trim().is_empty() {
                     actions.push(format!("said: {}", one_line(&text)));
                 }
-            }
-            Message::Tool(_) => {
-                if let Some(action) = actions.last_mut() {
-                    action.push_str(" → ");
-                    action.push_str(&one_line(&message.text()));
-                    *action = clip(action, 2 * LONGEST_LINE);
+                for call in &said.tool_calls {
+                    files.extend(files_of(call));
+                    open.insert(call.pairing_id(), actions.len());
+                    let arguments = clip(call.function.arguments.as_str(), LONGEST_ARGUMENTS);
+                    actions.push(format!("{} {arguments}", call.function.name));
                 }
             }
-            Message::System(_) | Message::User(_) => {}
+            Message::Tool(result) => {
+                if let Some(action) = open.get(&result.tool_call_id).and_then(|at| actions.get_mut(*at)) {
+                    *action = clip(&format!("{action} → {}", one_line(&message.text())), 2 * LONGEST_LINE);
+                }
+            }
+            Message::User(_) => earlier = told_in(message).or(earlier),
+            Message::System(_) => {}
         }
     }
     let files: Vec<String> = files.into_iter().take(MOST_FILES).collect();
-    let mut parts = vec![format!("## Completed Actions\n{}", newest(&actions))];
-    if !files.is_empty() {
-        parts.push(format!("## Relevant Files\n{}", files.join("\n")));
-    }
-    parts.join("\n\n")
+    let parts = [
+        earlier.map(|told| clip(&told, LONGEST_EARLIER)),
+        (!actions.is_empty()).then(|| format!("## Completed Actions\n{}", newest(&actions))),
+        (!files.is_empty()).then(|| format!("## Relevant Files\n{}", files.join("\n"))),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join("\n\n")
+}
+
+/// The files that a call names.
+fn files_of(call: &ToolCall) -> Vec<String> {
+    let arguments = call.function.arguments.parse().unwrap_or_default();
+    let named = ["path", "file_path", "file"].iter().filter_map(|key| arguments.get(*key)?.as_str());
+    named.map(|path| clip(path, LONGEST_LINE)).collect()
 }
 
 /// The numbered actions, the newest for certain.

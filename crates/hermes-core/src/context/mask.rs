@@ -1,12 +1,15 @@
 //! One line in the place of an old result, and short arguments in the place of long ones.
 //!
 //! The call itself stays as it is above the line, so the line only has to say what came of it, and how it is read again.
-//! Of equal results the newest is kept. What is short stays.
+//! What is short stays, and so do the newest request of the person, the newest plan, and every word that the person sent
+//! in mid-turn, which stands at the end of a result. Pruning twice is pruning once.
 
+use super::assemble::{is_said, plan_in};
 use super::{Rows, weight};
-use hermes_types::{Assistant, CallId, Content, Message, MessageId, Object, Part, PartView, ToolResult};
+use crate::prompt::steer;
+use hermes_types::{Assistant, CallId, Content, Message, MessageId, Object, Part, PartView, Plain, ToolResult};
 use serde_json::Value;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// A result that is no longer than this is its own best summary.
@@ -15,34 +18,33 @@ const SHORT: usize = 200;
 const LONG_ARGUMENTS: usize = 500;
 /// … to this many characters each.
 const KEPT_OF_A_TEXT: usize = 200;
+/// Less than this is not worth a cut; the words that tell of a cut are always less.
+const LEAST_CUT: usize = 48;
 /// How every line in the place of a result begins; nothing is put in its place again.
 const LEFT_OUT: &str = "[left out: ";
-/// The plan of the conversation: its newest state is needed as it is.
-const PLAN: &str = "todo";
+/// No such line is longer; a result that only begins like one may be.
+const LONGEST_LINE: usize = 600;
 
 /// The history with what stands before `upto` pruned. Messages that stay as they are stay shared.
 pub(super) fn pruned(history: &[Arc<Message>], upto: usize, rows: &Rows) -> Vec<Arc<Message>> {
-    let newest_plan = history.iter().rposition(|message| is_result_of(message, PLAN));
-    let repeated = repeated(history);
+    let newest_plan = history.iter().rposition(|message| plan_in(message).is_some());
+    let newest_request = history.iter().rposition(|message| is_said(message));
     let mut seen: HashMap<&CallId, usize> = HashMap::new();
     history
         .iter()
         .enumerate()
         .map(|(at, message)| {
-            let old = at < upto && Some(at) != newest_plan;
+            let is_old = at < upto && Some(at) != newest_plan && Some(at) != newest_request;
             let shorter = match &**message {
                 Message::Tool(result) => {
                     let nth = seen.entry(&result.tool_call_id).or_default();
                     let row = rows.row(&result.tool_call_id, *nth);
                     *nth += 1;
-                    (old || (at < upto && repeated.contains(&at))).then(|| line_for(result, row)).flatten()
+                    is_old.then(|| line_for(result, row)).flatten()
                 }
-                Message::Assistant(said) if old => short_arguments(said).map(Message::Assistant),
-                Message::User(said) if old => without_images(&said.content).map(|content| {
-                    let mut said = said.clone();
-                    said.content = content;
-                    Message::User(said)
-                }),
+                Message::Assistant(said) if is_old => short_arguments(said).map(Message::Assistant),
+                Message::User(said) if is_old => without_images(&said.content)
+                    .map(|content| Message::User(Plain { content, extra: said.extra.clone() })),
                 _ => None,
             };
             shorter.map_or_else(|| message.clone(), Arc::new)
@@ -50,37 +52,21 @@ pub(super) fn pruned(history: &[Arc<Message>], upto: usize, rows: &Rows) -> Vec<
         .collect()
 }
 
-fn is_result_of(message: &Message, tool: &str) -> bool {
-    matches!(message, Message::Tool(result) if result.name.as_deref() == Some(tool))
-}
-
-/// The results that stand again further down.
-fn repeated(history: &[Arc<Message>]) -> HashSet<usize> {
-    let mut later: HashSet<&str> = HashSet::new();
-    let mut repeated = HashSet::new();
-    for (at, message) in history.iter().enumerate().rev() {
-        if let Message::Tool(ToolResult { content: Content::Text(text), .. }) = &**message
-            && text.len() > SHORT
-            && !later.insert(text)
-        {
-            repeated.insert(at);
-        }
-    }
-    repeated
-}
-
 fn line_for(result: &ToolResult, row: Option<MessageId>) -> Option<Message> {
-    let text = result.content.text();
+    let whole = result.content.text();
+    let words = steer::delivered(&whole).map(steer::wrapped).unwrap_or_default();
+    let text = whole.strip_suffix(words.as_str()).unwrap_or(&whole);
     let has_images = matches!(&result.content, Content::Parts(parts) if parts.iter().any(is_image));
-    if (text.len() <= SHORT && !has_images) || text.starts_with(LEFT_OUT) {
+    let is_line = text.starts_with(LEFT_OUT) && text.ends_with(']') && text.len() <= LONGEST_LINE;
+    if (text.len() <= SHORT && !has_images) || is_line {
         return None;
     }
-    let line = line(&text, has_images, row);
+    let line = line(text, has_images, row);
     // A line that is no shorter would lose something for nothing.
-    if weight::of_text(&line) >= weight::of_text(&text) && !has_images {
+    if weight::of_text(&line) >= weight::of_text(text) && !has_images {
         return None;
     }
-    Some(Message::Tool(ToolResult { content: line.into(), ..result.clone() }))
+    Some(Message::Tool(ToolResult { content: format!("{line}{words}").into(), ..result.clone() }))
 }
 
 fn line(text: &str, has_images: bool, row: Option<MessageId>) -> String {
@@ -145,12 +131,11 @@ fn cut_value(value: &mut Value) -> bool {
         Value::String(text) => {
             let Some((at, _)) = text.char_indices().nth(KEPT_OF_A_TEXT) else { return false };
             let rest = text.get(at..).map_or(0, |rest| rest.chars().count());
-            let marker = format!("… [{rest} more characters]");
-            if rest <= marker.chars().count() {
+            if rest <= LEAST_CUT {
                 return false;
             }
             text.truncate(at);
-            text.push_str(&marker);
+            text.push_str(&format!("… [{rest} more characters]"));
             true
         }
         Value::Array(items) => items.iter_mut().fold(false, |cut, item| cut_value(item) || cut),
@@ -215,10 +200,58 @@ mod tests {
 
     #[test]
     fn the_newest_plan_is_never_left_out() {
-        let plan = |id: &str| Arc::new(Message::tool(&CallId::new(id), PLAN, "p".repeat(500)));
-        let history = vec![called("a", "{}"), plan("a"), called("b", "{}"), plan("b"), called("c", "{}")];
-        let pruned = pruned(&history, 5, &Rows::default());
-        assert!(pruned[1].text().starts_with(LEFT_OUT));
-        assert_eq!(pruned[3].text().len(), 500);
+        let todo = |id: &str, text: &str| Arc::new(Message::tool(&CallId::new(id), "todo", text));
+        let plan = format!(r#"{{"todos": [], "note": "{}"}}"#, "p".repeat(500));
+        let failed = format!(r#"{{"error": "{}"}}"#, "e".repeat(500));
+        let history = vec![
+            called("a", "{}"),
+            todo("a", &plan),
+            called("b", "{}"),
+            todo("b", &plan),
+            called("c", "{}"),
+            todo("c", &failed),
+            called("d", "{}"),
+            result("d", &plan),
+        ];
+        let pruned = pruned(&history, 8, &Rows::default());
+        assert!(pruned[1].text().starts_with(LEFT_OUT), "it is not the newest");
+        assert_eq!(pruned[3].text(), plan, "another tool that gives the same text tells no plan");
+        assert!(pruned[5].text().starts_with(LEFT_OUT), "a call that failed tells no plan");
+    }
+
+    #[test]
+    fn what_the_person_sent_behind_a_result_stays_word_for_word() {
+        let output = format!("{}{}", "line\n".repeat(100), steer::wrapped("Never touch main.rs."));
+        let history = vec![called("a", "{}"), result("a", &output)];
+        let once = pruned(&history, 2, &Rows::default());
+        let line = "[left out: 500 characters, 100 lines]";
+        assert_eq!(once[1].text(), format!("{line}{}", steer::wrapped("Never touch main.rs.")));
+        assert_eq!(pruned(&once, 2, &Rows::default()), once);
+    }
+
+    #[test]
+    fn a_result_that_only_begins_like_a_line_is_left_out_too() {
+        let output = format!("{LEFT_OUT}nothing] {}", "words ".repeat(500));
+        let pruned = pruned(&[called("a", "{}"), result("a", &output)], 2, &Rows::default());
+        assert_eq!(pruned[1].text(), "[left out: 3020 characters, 1 lines]");
+    }
+
+    #[test]
+    fn cutting_arguments_again_changes_nothing() {
+        let long = serde_json::json!({"a": "x".repeat(600), "b": "y".repeat(12_000), "c": ["z".repeat(240)]});
+        let once = pruned(&[called("a", &long.to_string())], 1, &Rows::default());
+        assert_eq!(pruned(&once, 1, &Rows::default()), once);
+    }
+
+    #[test]
+    fn old_images_are_told_but_the_newest_request_keeps_its_own() {
+        let shown = |text: &str| {
+            let parts = vec![Part::of_text(text), Part::of_image("data:image/png;base64,AAAA")];
+            Arc::new(Message::User(Plain { content: Content::Parts(parts), extra: Object::new() }))
+        };
+        let history = vec![shown("old"), called("a", "{}"), shown("new")];
+        let pruned = pruned(&history, 3, &Rows::default());
+        assert_eq!(pruned[0].text(), "old\n[an image, left out]");
+        assert_eq!(pruned[2], history[2]);
     }
 }

@@ -26,7 +26,7 @@ struct Counted {
     messages: usize,
 }
 
-/// Estimates are never further off than this; a provider that counts otherwise counts something else.
+/// Estimates are never further off than this; a provider that counts otherwise counts something else, and is not heard.
 const RATES: std::ops::RangeInclusive<f64> = 0.25..=4.0;
 
 impl Meter {
@@ -58,12 +58,12 @@ impl Meter {
 
     /// The provider counted the last request, which had so many messages of the history.
     pub(crate) fn counted(&mut self, tokens: u64, messages: usize) {
-        if tokens == 0 || messages > self.sums.len() {
-            return;
-        }
         let estimated = self.fixed + self.estimated(messages);
-        self.rate = Some((tokens as f64 / estimated.max(1) as f64).clamp(*RATES.start(), *RATES.end()));
-        self.counted = Some(Counted { tokens, messages });
+        let rate = tokens as f64 / estimated.max(1) as f64;
+        if messages <= self.sums.len() && RATES.contains(&rate) {
+            self.rate = Some(rate);
+            self.counted = Some(Counted { tokens, messages });
+        }
     }
 
     /// What the next request takes up.
@@ -85,6 +85,14 @@ impl Meter {
         match self.rate {
             Some(rate) => (estimated as f64 * rate) as u64,
             None => estimated,
+        }
+    }
+
+    /// How much of an estimate is so many tokens of the provider.
+    pub fn as_estimated(&self, counted: u64) -> u64 {
+        match self.rate {
+            Some(rate) => (counted as f64 / rate) as u64,
+            None => counted,
         }
     }
 
@@ -114,14 +122,12 @@ mod tests {
     }
 
     #[test]
-    fn a_count_that_cannot_be_meant_moves_nothing_far() {
+    fn a_count_that_cannot_be_meant_is_not_heard() {
         let mut meter = Meter::default();
         meter.push(&Message::user("q".repeat(4_000)));
-        meter.counted(0, 1);
-        assert_eq!(meter.used(), 1_008, "nobody counted");
-        meter.counted(1, 1);
-        meter.truncate(0);
-        meter.push(&Message::user("q".repeat(4_000)));
-        assert_eq!(meter.used(), 252);
+        for nonsense in [0, 1, 100_000, u64::MAX] {
+            meter.counted(nonsense, 1);
+            assert_eq!(meter.used(), 1_008);
+        }
     }
 }

@@ -13,6 +13,8 @@ mod assemble;
 mod boundary;
 mod engine;
 mod fallback;
+#[cfg(test)]
+mod laws;
 mod mask;
 mod meter;
 mod pins;

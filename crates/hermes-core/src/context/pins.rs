@@ -1,13 +1,16 @@
 //! What the person said, kept word for word when the rest is summarised.
 //!
-//! Short messages are kept whole. Of long ones the paragraphs that state a rule are kept whole, and the beginning. Rules
-//! are never dropped; of the rest the oldest goes first when there is no room.
+//! Short messages are kept whole. Of long ones the beginning is kept, and what states a rule: paragraphs, of long
+//! paragraphs lines, of long lines sentences. Rules are never dropped; of the rest the oldest goes first when there is no
+//! room.
 
+use super::assemble::is_said;
 use super::weight;
+use crate::prompt::steer;
 use hermes_types::{Message, clip};
 use serde::{Deserialize, Serialize};
 
-/// A message up to this many characters is kept whole.
+/// A message up to this many characters is kept whole, and so is a part of a longer one that states a rule.
 const SHORT: usize = 1_000;
 /// What is kept of the beginning of a longer one.
 const BEGINNING: usize = 300;
@@ -70,20 +73,59 @@ pub(super) struct Pin {
     pub(super) rule: bool,
 }
 
-/// What is to be kept of a message of the person.
+/// What is to be kept of a message: what the person said in it, or sent behind a result.
 pub(super) fn of(message: &Message) -> Vec<Pin> {
     let text = message.text();
+    match message {
+        Message::Tool(_) => steer::delivered(&text).map(of_words).unwrap_or_default(),
+        _ if is_said(message) => of_words(&text),
+        _ => Vec::new(),
+    }
+}
+
+fn of_words(text: &str) -> Vec<Pin> {
     let text = text.trim();
     if text.is_empty() {
         return Vec::new();
     }
-    if text.chars().count() <= SHORT {
+    if is_short(text) {
         return vec![Pin { text: text.to_owned(), rule: states_a_rule(text) }];
     }
     let beginning = Pin { text: clip(text, BEGINNING), rule: false };
-    let rules = paragraphs(text).filter(|paragraph| states_a_rule(paragraph));
-    let rules = rules.map(|paragraph| Pin { text: paragraph.to_owned(), rule: true });
+    let rules = rules(text, &BORDERS).into_iter().map(|rule| Pin { text: rule, rule: true });
     std::iter::once(beginning).chain(rules).collect()
+}
+
+fn is_short(text: &str) -> bool {
+    text.chars().nth(SHORT).is_none()
+}
+
+/// Where a text that is too long is divided: paragraphs, then lines, then sentences.
+const BORDERS: [&[&str]; 3] = [&["\n\n", "\r\n\r\n"], &["\n"], &[". ", "! ", "? ", "。", "！", "？"]];
+
+/// The parts that state a rule, each as large as can be kept whole.
+fn rules(text: &str, borders: &[&[&str]]) -> Vec<String> {
+    let text = text.trim();
+    if !states_a_rule(text) {
+        return Vec::new();
+    }
+    if is_short(text) {
+        return vec![text.to_owned()];
+    }
+    match borders.split_first() {
+        Some((border, finer)) => divided(text, border).into_iter().flat_map(|part| rules(part, finer)).collect(),
+        // Nobody states a rule in a thousand characters without a full stop; this was pasted.
+        None => vec![clip(text, SHORT)],
+    }
+}
+
+/// The parts of a text up to and including each of the `marks`.
+fn divided<'t>(text: &'t str, marks: &[&str]) -> Vec<&'t str> {
+    let mut parts = vec![text];
+    for mark in marks {
+        parts = parts.into_iter().flat_map(|part| part.split_inclusive(mark)).collect();
+    }
+    parts
 }
 
 /// The pins that fit into `room` tokens: all rules, and the newest of the rest. Each stands there once.
@@ -118,11 +160,6 @@ pub(super) fn weight_of_rules(pins: &[Pin]) -> u64 {
 fn states_a_rule(text: &str) -> bool {
     let text = text.to_lowercase();
     RULE_WORDS.iter().any(|word| text.contains(word))
-}
-
-/// Blocks of lines between empty ones.
-fn paragraphs(text: &str) -> impl Iterator<Item = &str> {
-    text.split("\n\n").map(str::trim).filter(|paragraph| !paragraph.is_empty())
 }
 
 #[cfg(test)]

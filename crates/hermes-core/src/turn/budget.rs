@@ -1,6 +1,8 @@
 //! What a turn may spend: iterations of its own, and time, tokens and money shared by the whole tree of agents.
 
+use crate::receipt::Receipt;
 use hermes_types::{Spent, Usage, Usd};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -130,13 +132,15 @@ pub struct Purse {
 struct Now {
     spent: Spent,
     usage: Option<Usage>,
+    /// Who named the prices.
+    sources: BTreeSet<String>,
 }
 
 impl Now {
-    fn add(&mut self, usage: &Usage) {
-        *self.usage.get_or_insert_default() += *usage;
-        self.spent.tokens = self.spent.tokens.saturating_add(usage.total());
-        self.spent.cost = self.spent.cost + usage.cost.unwrap_or_default();
+    fn add(&mut self, receipt: &Receipt) {
+        *self.usage.get_or_insert_default() += receipt.usage;
+        self.spent += receipt.spent();
+        self.sources.insert(receipt.cost.source.clone());
     }
 }
 
@@ -151,15 +155,34 @@ impl Purse {
         Arc::new(Self { giver: Some(self.clone()), ..Self::default() })
     }
 
-    /// Takes note of a call. False when a limit in dollars cannot be held, because nobody knows what it cost.
-    pub fn pay(&self, usage: Option<&Usage>) -> bool {
-        if let Some(usage) = usage {
-            self.now.lock().unwrap_or_else(PoisonError::into_inner).add(usage);
+    /// Takes note of a call. False when a limit in dollars cannot be held, because nobody knows all it cost.
+    pub fn pay(&self, receipt: Option<&Receipt>) -> bool {
+        if let Some(receipt) = receipt {
+            self.now.lock().unwrap_or_else(PoisonError::into_inner).add(receipt);
         }
         match &self.giver {
-            Some(giver) => giver.pay(usage),
-            None => usage.is_some_and(|usage| usage.cost.is_some()) || !self.limits.in_dollars(),
+            Some(giver) => giver.pay(receipt),
+            None => receipt.is_some_and(|receipt| receipt.cost.is_whole()) || !self.limits.in_dollars(),
         }
+    }
+
+    /// Whether both pay from the same money in the end.
+    pub fn shares_with(&self, other: &Self) -> bool {
+        std::ptr::eq(self.first(), other.first())
+    }
+
+    fn first(&self) -> &Self {
+        self.giver.as_ref().map_or(self, |giver| giver.first())
+    }
+
+    /// What everybody who pays from this purse spent together in this turn.
+    pub fn spent(&self) -> Spent {
+        self.now.lock().unwrap_or_else(PoisonError::into_inner).spent
+    }
+
+    /// Who named the prices of this turn, each once.
+    pub fn price_sources(&self) -> Vec<String> {
+        self.now.lock().unwrap_or_else(PoisonError::into_inner).sources.iter().cloned().collect()
     }
 
     /// What everybody who pays from this purse, or from what it lent, used together.

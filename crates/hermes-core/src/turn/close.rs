@@ -4,7 +4,7 @@
 //! left open in it.
 
 use super::outcome::{End, Interrupted};
-use super::state::{Turn, lost};
+use super::state::Turn;
 use super::words;
 use crate::ask;
 use crate::stop::Stop;
@@ -16,13 +16,11 @@ const LAST_QUESTIONS: usize = 2;
 impl Turn<'_> {
     /// Another provider, for this turn. Without one the turn ends as it would have ended.
     pub(super) async fn leave(&mut self, reply: Reply, fault: &Fault, end: End, stop: &Stop) -> Result<(), End> {
-        // Whoever steps in has not earned what this reply cost.
-        let asked = self.card();
         let left = ask::leave(&mut self.talk.line, fault, &self.ports.asking(), stop).await;
         if left == Ok(false) {
             return Err(self.close(reply, end, stop).await);
         }
-        self.ports.book.paid(&reply, asked.as_ref(), self.took).await.map_err(lost)?;
+        self.pay().await?;
         left.map_err(|_stopped| End::Interrupted(Interrupted::WhileAsking))?;
         self.iterations.refund();
         Ok(())
@@ -44,7 +42,7 @@ impl Turn<'_> {
         reply.message.tool_calls.clear();
         reply.message.anthropic_content_blocks = None;
         let kept = if reply.text().trim().is_empty() {
-            self.pay_for(&reply).await
+            self.pay().await
         } else {
             self.put_together(&reply);
             self.keep(&reply).await
@@ -74,7 +72,7 @@ impl Turn<'_> {
             if !reply.text().trim().is_empty() {
                 return self.close(reply, end, stop).await;
             }
-            let paid = self.pay_for(&reply).await;
+            let paid = self.pay().await;
             self.remember_loss(paid);
         }
         let instead = match self.parts.is_empty() {

@@ -24,6 +24,8 @@ impl Turn<'_> {
             tool_calls: self.tool_calls,
             usage: self.usage,
             usage_of_all: self.ports.purse.usage(),
+            spent: self.ports.purse.spent(),
+            price_sources: self.ports.purse.price_sources(),
             last_prompt: self.last_prompt,
             provider: card.as_ref().map(|card| card.provider.clone()),
             model: card.as_ref().map(|card| card.model.clone()),
@@ -44,6 +46,9 @@ impl Turn<'_> {
                 () = hook.ended(of_turn, &outcome) => {}
                 () = self.has_left(stop) => break,
             }
+        }
+        if let Some(model) = self.talk.line.model() {
+            model.rest();
         }
         self.tell(outcome.event());
         outcome

@@ -9,10 +9,11 @@ use crate::ask::{self, ask};
 use crate::context::{Compressed, Declined, Job, Material, Policy, Room, Scribe, Trigger};
 use crate::conversation::Conversation;
 use crate::ports::{Card, ForTask};
+use crate::receipt::Receipt;
 use crate::stop::Stop;
 use futures_util::future::BoxFuture;
 use hermes_types::{
-    CompressionRecord, Event, Fault, FaultKind, Message, Notice, Reply, SessionId, TurnScene, TurnStart, Usage,
+    CompressionRecord, Event, Fault, FaultKind, Message, Notice, Reply, SessionId, TurnScene, TurnStart,
 };
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -39,7 +40,8 @@ impl Turn<'_> {
         }
         let Some(card) = self.reach(stop).await? else { return Ok(()) };
         for _ in 0..PASSES {
-            let room = self.room(policy, card.context_window, &card);
+            let window = self.talk.line.window().unwrap_or(card.context_window);
+            let room = self.room(policy, window, &card);
             if !self.is_too_long(room) || !self.shorten(Trigger::Threshold, room, stop).await? {
                 break;
             }
@@ -76,7 +78,7 @@ impl Turn<'_> {
         self.overflows += 1;
         if self.overflows <= OVERFLOWS {
             // Whatever the window is said to be, this was too much for it.
-            let window = card.context_window.min(self.talk.meter().used());
+            let window = self.talk.line.window().unwrap_or(card.context_window).min(self.talk.meter().used());
             let room = self.room(self.ports.economy.policy, window, &card);
             if self.shorten(Trigger::Overflow, room, stop).await? {
                 return Ok(true);
@@ -126,7 +128,7 @@ impl Turn<'_> {
             hook.shortens(self.talk.history()).await;
         }
         let rows = self.ports.book.rows().await;
-        let scribe = Author { turn: self, stop, answers: Mutex::default() };
+        let scribe = Author { turn: self, stop, receipts: Mutex::default() };
         let job = Job {
             history: self.talk.history(),
             sent: self.talk.read(),
@@ -138,10 +140,13 @@ impl Turn<'_> {
             meter: self.talk.meter(),
         };
         let made = economy.engine.compress(job, &scribe).await;
-        let answers = scribe.answers.into_inner().unwrap_or_else(PoisonError::into_inner);
-        for (reply, card, took) in answers {
-            self.add_up(reply.usage);
-            self.ports.book.paid_for(TASK, &reply, card.as_ref(), took).await.map_err(lost)?;
+        let receipts = scribe.receipts.into_inner().unwrap_or_else(PoisonError::into_inner);
+        for receipt in receipts {
+            // The prompt of the conversation is still the one that was counted last.
+            let last_prompt = self.last_prompt;
+            self.count_receipt(Some(&receipt));
+            self.last_prompt = last_prompt;
+            self.ports.book.paid_for(TASK, Some(&receipt)).await.map_err(lost)?;
         }
         Ok(made)
     }
@@ -192,6 +197,9 @@ impl Turn<'_> {
             at: self.ports.book.now(),
             tokens_before: before.tokens,
             tokens_after: after.tokens,
+            messages_before: u64::try_from(before.messages).unwrap_or(u64::MAX),
+            messages_after: u64::try_from(after.messages).unwrap_or(u64::MAX),
+            stopped: None,
             took,
             model: made.model,
             phase: made.phase.as_str().to_owned(),
@@ -220,7 +228,7 @@ struct Author<'a, 't> {
     turn: &'a Turn<'t>,
     stop: &'a Stop,
     /// What has to be paid.
-    answers: Mutex<Vec<(Reply, Option<Card>, Duration)>>,
+    receipts: Mutex<Vec<Receipt>>,
 }
 
 impl Scribe for Author<'_, '_> {
@@ -261,9 +269,11 @@ impl Author<'_, '_> {
         let mut line = talk.line.aside();
         let began = ports.clock.elapsed();
         let reply = ask(request, &mut line, ports.manner, &asking, self.stop).await?;
-        let card = line.model().map(|model| model.card().clone());
         let took = ports.clock.elapsed().saturating_sub(began);
-        self.answers.lock().unwrap_or_else(PoisonError::into_inner).push((reply.clone(), card, took));
+        if let (Some(model), Some(usage)) = (line.model(), reply.usage) {
+            let receipt = Receipt::of(&**model, usage, took);
+            self.receipts.lock().unwrap_or_else(PoisonError::into_inner).push(receipt);
+        }
         Ok(reply)
     }
 }
@@ -274,12 +284,5 @@ impl Turn<'_> {
         let text =
             format!("the model for summaries (auxiliary.compression) did not write one, the main model does: {why}");
         self.notice(Notice::Warning { text });
-    }
-
-    /// What a job beside the conversation cost, in the sums of the turn.
-    fn add_up(&mut self, usage: Option<Usage>) {
-        let last_prompt = self.last_prompt;
-        self.count_usage(usage);
-        self.last_prompt = last_prompt;
     }
 }

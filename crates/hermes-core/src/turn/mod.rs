@@ -54,7 +54,7 @@ async fn drive(turn: &mut Turn<'_>, asked: Asked, stop: &Stop) -> Result<Infalli
             Reading::Act => turn.act(reply, stop).await?,
             Reading::Answer => turn.answer(reply, stop).await?,
             Reading::GoOn => turn.go_on(reply).await?,
-            Reading::Again(reason, _) => turn.again(&reply, reason).await?,
+            Reading::Again(reason, _) => turn.again(reason).await?,
             Reading::Nudge(nudge) => turn.nudge(reply, &nudge).await?,
             Reading::Leave(fault, end) => turn.leave(reply, &fault, end, stop).await?,
             Reading::End(end) => return Err(turn.close(reply, end, stop).await),

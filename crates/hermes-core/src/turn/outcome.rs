@@ -1,7 +1,7 @@
 //! How a turn ended: exactly one [`End`], and the one [`Outcome`] that everybody reads.
 
 use super::budget::Exhausted;
-use hermes_types::{Event, Fault, FaultKind, OutcomeKind, SessionId, StopReason, Usage};
+use hermes_types::{Event, Fault, FaultKind, OutcomeKind, SessionId, Spent, StopReason, Usage};
 
 /// Every way out of a turn.
 #[derive(Debug, Clone, PartialEq)]
@@ -99,7 +99,7 @@ impl End {
         let text = match self {
             Self::Answered(_) | Self::SaidBefore => return None,
             Self::LastWord { most, .. } => format!(
-                "the turn used all of its {most} iterations; this is what there is. `--max-turns N` or agent.max_turns allows more"
+                "all {most} steps of the turn are used; this is what there is. `--max-turns N` or agent.max_turns allows more"
             ),
             Self::BrokenOff => "the connection broke off; the answer is incomplete".into(),
             Self::TooLong => "the answer is longer than the model may write, even in four parts; ask for less at a time, or raise model.max_tokens".into(),
@@ -154,8 +154,12 @@ pub struct Outcome {
     pub tool_calls: u64,
     /// Of this agent; `None` when no provider counted.
     pub usage: Option<Usage>,
-    /// With all its sub-agents.
+    /// With all its sub-agents and the jobs beside it.
     pub usage_of_all: Option<Usage>,
+    /// What all of them cost together.
+    pub spent: Spent,
+    /// Who says so, each once.
+    pub price_sources: Vec<String>,
     /// Tokens of the last prompt, as the provider counted them.
     pub last_prompt: Option<u64>,
     pub provider: Option<String>,
@@ -182,6 +186,8 @@ impl Outcome {
             tool_calls: 0,
             usage: None,
             usage_of_all: None,
+            spent: Spent::default(),
+            price_sources: Vec::new(),
             last_prompt: None,
             provider,
             model,

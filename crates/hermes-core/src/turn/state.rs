@@ -7,6 +7,7 @@ use super::reading::{Facts, Reading, Strikes, read};
 use super::words;
 use crate::conversation::Conversation;
 use crate::ports::Card;
+use crate::receipt::Receipt;
 use hermes_types::{Event, Message, Moment, Notice, Reply, Usage};
 use std::time::Duration;
 
@@ -34,8 +35,8 @@ pub(super) struct Turn<'a> {
     pub(super) answered_by: Option<String>,
     pub(super) tool_calls: u64,
     pub(super) began: Moment,
-    /// How long the last question took.
-    pub(super) took: Duration,
+    /// What the last reply cost, where its provider counted.
+    pub(super) receipt: Option<Receipt>,
     /// Calls of models before this turn.
     pub(super) calls_before: u64,
     /// Where in the history the turn begins.
@@ -67,7 +68,7 @@ impl<'a> Turn<'a> {
             answered_by: None,
             tool_calls: 0,
             began: ports.book.now(),
-            took: Duration::ZERO,
+            receipt: None,
             calls_before,
             begins_at,
             price_told: false,
@@ -104,8 +105,10 @@ impl<'a> Turn<'a> {
     }
 
     /// Takes note of what came back beside the words of a reply.
-    pub(super) fn count(&mut self, reply: &Reply) {
-        self.count_usage(reply.usage);
+    pub(super) fn count(&mut self, reply: &Reply, took: Duration) {
+        let model = self.talk.line.model();
+        self.receipt = model.zip(reply.usage).map(|(model, usage)| Receipt::of(&**model, usage, took));
+        self.count_receipt(self.receipt.clone().as_ref());
         if let Some(usage) = reply.usage {
             self.talk.counted(usage.prompt());
         }
@@ -116,12 +119,12 @@ impl<'a> Turn<'a> {
     }
 
     /// Adds to the sums of the turn, and to what the whole tree of agents spent.
-    pub(super) fn count_usage(&mut self, usage: Option<Usage>) {
-        if let Some(usage) = usage {
-            *self.usage.get_or_insert_default() += usage;
+    pub(super) fn count_receipt(&mut self, receipt: Option<&Receipt>) {
+        if let Some(Receipt { usage, .. }) = receipt {
+            *self.usage.get_or_insert_default() += *usage;
             self.last_prompt = Some(usage.prompt());
         }
-        if !self.ports.purse.pay(usage.as_ref()) && !self.price_told {
+        if !self.ports.purse.pay(receipt) && !self.price_told {
             self.price_told = true;
             let model = self.talk.line.model().map(|model| model.card().model.clone()).unwrap_or_default();
             self.notice(Notice::PriceUnknown { model });

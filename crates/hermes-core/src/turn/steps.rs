@@ -74,11 +74,11 @@ impl Turn<'_> {
             let mut manner = self.ports.manner;
             manner.seed = manner.seed.wrapping_add(self.talk.line.calls());
             let asked = ask(request, &mut self.talk.line, manner, &ports, stop).await;
-            self.took = self.clock().saturating_sub(began);
+            let took = self.clock().saturating_sub(began);
             self.pay_in_vain().await;
             match asked {
                 Ok(reply) => {
-                    self.count(&reply);
+                    self.count(&reply, took);
                     return Ok(reply);
                 }
                 Err(fault) if fault.kind == FaultKind::Interrupted => {
@@ -92,10 +92,9 @@ impl Turn<'_> {
 
     /// Answers that broke off were counted by the provider, so they are counted here.
     async fn pay_in_vain(&mut self) {
-        for (card, usage) in self.talk.line.take_in_vain() {
-            let reply = Reply { usage: Some(usage), ..Reply::default() };
-            self.count_usage(reply.usage);
-            let paid = self.ports.book.paid(&reply, Some(&card), self.took).await;
+        for receipt in self.talk.line.take_in_vain() {
+            self.count_receipt(Some(&receipt));
+            let paid = self.ports.book.paid(Some(&receipt)).await;
             self.remember_loss(paid.map_err(lost));
         }
     }
@@ -118,8 +117,7 @@ impl Turn<'_> {
 
     /// A reply and what the loop says to it, in one write: half of it would look like the end of a turn.
     async fn keep_with(&mut self, reply: &Reply, answer: Option<Message>) -> Result<(), End> {
-        let (book, card) = (self.ports.book, self.card());
-        let Replied { message, cost } = book.replied(reply, answer.as_ref(), card.as_ref(), self.took).await;
+        let Replied { message, cost } = self.ports.book.replied(reply, answer.as_ref(), self.receipt.as_ref()).await;
         message.map_err(lost)?;
         self.talk.push(Message::Assistant(reply.message.clone()));
         if let Some(answer) = answer {
@@ -129,8 +127,8 @@ impl Turn<'_> {
     }
 
     /// A reply that is no part of the conversation.
-    pub(super) async fn pay_for(&self, reply: &Reply) -> Result<(), End> {
-        self.ports.book.paid(reply, self.card().as_ref(), self.took).await.map_err(lost)
+    pub(super) async fn pay(&self) -> Result<(), End> {
+        self.ports.book.paid(self.receipt.as_ref()).await.map_err(lost)
     }
 
     /// A message to the model, on disk and then in the history.
@@ -265,9 +263,9 @@ impl Turn<'_> {
     }
 
     /// The same question once more.
-    pub(super) async fn again(&mut self, reply: &Reply, reason: AgainReason) -> Result<(), End> {
+    pub(super) async fn again(&mut self, reason: AgainReason) -> Result<(), End> {
         self.notice(Notice::Again { reason });
-        self.pay_for(reply).await
+        self.pay().await
     }
 
     /// What the model said, and what was wrong with it.

@@ -14,7 +14,7 @@ mod session;
 use futures_util::stream::{BoxStream, once, unfold};
 use futures_util::{StreamExt, TryFutureExt};
 use hermes_core::ports::{Card, Model};
-use hermes_types::{Delta, Fault, FaultKind, Object, Request, Sent};
+use hermes_types::{Cost, Delta, Fault, FaultKind, Object, Request, Sent, Usage};
 use link::{End, Link};
 use session::Session;
 use std::collections::VecDeque;
@@ -73,6 +73,11 @@ impl ProcessModel {
 impl Model for ProcessModel {
     fn card(&self) -> &Card {
         &self.card
+    }
+
+    /// The program has a login of its own, and that is a subscription.
+    fn price(&self, usage: &Usage) -> Cost {
+        usage.cost.map_or_else(Cost::included, Cost::actual)
     }
 
     fn stream(&self, request: Arc<Request>) -> BoxStream<'static, Result<Delta, Fault>> {

@@ -334,6 +334,7 @@ fn read_usage(usage: &Value) -> Usage {
         output: count("outputTokens").saturating_add(thought),
         cache_read: count("cachedReadTokens"),
         cache_write: count("cachedWriteTokens"),
+        cache_write_1h: 0,
         reasoning: thought,
         cost: None,
     }

@@ -2,13 +2,17 @@
 //!
 //! A row says who the vendor is, where its keys may go, which protocol it speaks and what it does differently. The rules
 //! that need a model's name or a URL are pure functions beside the table: [`mode`] chooses the protocol, [`names`] writes
-//! the model as the vendor wants it, [`context`] knows the limits of model families, [`effort`] their words for thinking.
+//! the model as the vendor wants it, [`context`] knows the limits of model families, [`effort`] their words for thinking,
+//! [`prices`] and [`tariff`] what they charge, and [`almanac`] what endpoints say themselves.
 
+pub mod almanac;
 pub mod context;
 pub mod effort;
 pub mod mode;
 pub mod names;
+pub mod prices;
 pub mod table;
+pub mod tariff;
 
 use crate::wire::ApiMode;
 
@@ -28,6 +32,7 @@ pub struct Provider {
     pub key_hosts: &'static [&'static str],
     pub mode: ModeRule,
     pub auth: AuthKind,
+    pub charges: Charges,
     /// A small model for auxiliary work; `None` means the main model.
     pub aux_model: Option<&'static str>,
     pub reasoning: ReasoningStyle,
@@ -69,6 +74,17 @@ pub enum AuthKind {
     CopilotToken,
     /// The vendor's own program is started (Copilot ACP).
     ExternalProcess,
+}
+
+/// How a vendor is paid, before any catalogue or setting says more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Charges {
+    /// Nobody here knows: an aggregator with a catalogue, a server at home, a vendor whose prices are not on the list.
+    Unlisted,
+    /// By the token, as this vendor's part of the [`prices`] says.
+    Listed(&'static str),
+    /// By the month; a call costs nothing more.
+    Subscription,
 }
 
 /// How the reasoning setting is written into a chat completions body. Responses and Messages have their own rules.
@@ -164,6 +180,7 @@ pub const COMPATIBLE: Provider = Provider {
     key_hosts: &[],
     mode: ModeRule::Always(ApiMode::ChatCompletions),
     auth: AuthKind::ApiKey,
+    charges: Charges::Unlisted,
     aux_model: None,
     reasoning: ReasoningStyle::Unsupported,
     quirks: &[],

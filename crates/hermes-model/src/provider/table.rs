@@ -1,6 +1,6 @@
 //! The rows, in the order in which a provider is chosen when several keys are at hand.
 
-use super::{AuthKind, COMPATIBLE, ModeRule, NameRule, Provider, Quirk, ReasoningStyle};
+use super::{AuthKind, COMPATIBLE, Charges, ModeRule, NameRule, Provider, Quirk, ReasoningStyle};
 use crate::wire::ApiMode;
 
 const HOME_PAGE: &str = "https://hermes-agent.nousresearch.com";
@@ -64,6 +64,7 @@ pub static PROVIDERS: &[Provider] = &[
         names: NameRule::StripAny,
         keys_page: "https://chatgpt.com",
         models: &["gpt-5.4", "gpt-5.3-codex", "gpt-5.4-mini"],
+        charges: Charges::Subscription,
         ..keyed("openai-codex", "OpenAI Codex", &[], "https://chatgpt.com/backend-api/codex")
     },
     Provider {
@@ -78,6 +79,7 @@ pub static PROVIDERS: &[Provider] = &[
         headers: &[("Openai-Intent", "conversation-edits")],
         keys_page: "https://github.com/settings/copilot",
         models: &["gpt-5.4", "claude-sonnet-4.6", "gemini-3-flash-preview", "gpt-5-mini"],
+        charges: Charges::Subscription,
         ..keyed("copilot", "GitHub Copilot", COPILOT_KEYS, "https://api.githubcopilot.com")
     },
     Provider {
@@ -86,6 +88,7 @@ pub static PROVIDERS: &[Provider] = &[
         auth: AuthKind::ExternalProcess,
         keys_page: "https://github.com/github/copilot-cli",
         models: &["gpt-5.4", "claude-sonnet-4.6"],
+        charges: Charges::Subscription,
         ..keyed("copilot-acp", "GitHub Copilot ACP", &[], "acp://copilot")
     },
     Provider {
@@ -98,6 +101,7 @@ pub static PROVIDERS: &[Provider] = &[
         names: NameRule::Anthropic,
         keys_page: "https://console.anthropic.com/settings/keys",
         models: &["claude-sonnet-4-6", "claude-opus-4-8", "claude-haiku-4-5-20251001"],
+        charges: Charges::Listed("anthropic"),
         ..keyed("anthropic", "Anthropic", ANTHROPIC_KEYS, "https://api.anthropic.com")
     },
     Provider {
@@ -109,6 +113,7 @@ pub static PROVIDERS: &[Provider] = &[
         names: NameRule::StripOwn,
         keys_page: "https://aistudio.google.com/apikey",
         models: &["gemini-3.5-flash", "gemini-3.1-pro-preview", "gemini-2.5-flash"],
+        charges: Charges::Listed("google"),
         ..keyed("gemini", "Google AI Studio", &["GOOGLE_API_KEY", "GEMINI_API_KEY"], GEMINI_URL)
     },
     Provider {
@@ -118,6 +123,7 @@ pub static PROVIDERS: &[Provider] = &[
         names: NameRule::StripOwn,
         keys_page: "https://modelstudio.console.alibabacloud.com",
         models: &["qwen3.5-plus", "qwen3-max", "qwen3-coder-plus"],
+        charges: Charges::Listed("qwen"),
         ..keyed(
             "alibaba",
             "Qwen Cloud",
@@ -134,6 +140,7 @@ pub static PROVIDERS: &[Provider] = &[
         names: NameRule::DeepSeek,
         keys_page: "https://platform.deepseek.com/api_keys",
         models: &["deepseek-v4-flash", "deepseek-v4-pro", "deepseek-chat", "deepseek-reasoner"],
+        charges: Charges::Listed("deepseek"),
         ..keyed("deepseek", "DeepSeek", &["DEEPSEEK_API_KEY"], "https://api.deepseek.com/v1")
     },
     Provider {
@@ -145,6 +152,7 @@ pub static PROVIDERS: &[Provider] = &[
         names: NameRule::StripOwn,
         keys_page: "https://z.ai/manage-apikey/apikey-list",
         models: &["glm-5.2", "glm-5.1", "glm-5", "glm-4.7"],
+        charges: Charges::Listed("zai"),
         ..keyed("zai", "Z.AI / GLM", &["GLM_API_KEY", "ZAI_API_KEY", "Z_AI_API_KEY"], "https://api.z.ai/api/paas/v4")
     },
     Provider {
@@ -152,6 +160,7 @@ pub static PROVIDERS: &[Provider] = &[
         base_env: &["KIMI_BASE_URL"],
         key_hosts: &["api.kimi.com"],
         keys_page: "https://platform.moonshot.ai/console/api-keys",
+        charges: Charges::Listed("moonshot"),
         ..kimi("kimi-coding", "Kimi / Moonshot", &["KIMI_API_KEY", "KIMI_CODING_API_KEY"], "https://api.moonshot.ai/v1")
     },
     Provider {
@@ -232,6 +241,7 @@ pub static PROVIDERS: &[Provider] = &[
         names: NameRule::StripOwn,
         keys_page: "https://platform.openai.com/api-keys",
         models: &["gpt-5.4", "gpt-5.4-mini", "gpt-5.3-codex", "gpt-4.1"],
+        charges: Charges::Listed("openai"),
         ..keyed("openai-api", "OpenAI API", &["OPENAI_API_KEY"], "https://api.openai.com/v1")
     },
     Provider {
@@ -241,6 +251,7 @@ pub static PROVIDERS: &[Provider] = &[
         names: NameRule::StripOwn,
         keys_page: "https://console.x.ai",
         models: &["grok-4.3", "grok-4", "grok-code-fast-1"],
+        charges: Charges::Listed("xai"),
         ..keyed("xai", "xAI", &["XAI_API_KEY"], "https://api.x.ai/v1")
     },
     Provider {
@@ -300,6 +311,7 @@ pub static PROVIDERS: &[Provider] = &[
         key_hosts: BEDROCK_HOSTS,
         keys_page: "https://console.aws.amazon.com/bedrock/home#/api-keys",
         models: &["openai.gpt-oss-120b-1:0", "openai.gpt-oss-20b-1:0"],
+        charges: Charges::Listed("anthropic"),
         ..keyed("bedrock", "AWS Bedrock", &["AWS_BEARER_TOKEN_BEDROCK"], BEDROCK_URL)
     },
     Provider {
@@ -326,6 +338,7 @@ pub static PROVIDERS: &[Provider] = &[
         names: NameRule::StripOwn,
         keys_page: "https://console.mistral.ai/api-keys",
         models: &["mistral-large-latest", "mistral-medium-latest", "devstral-latest", "magistral-medium-latest"],
+        charges: Charges::Listed("mistral"),
         ..keyed("mistral", "Mistral AI", &["MISTRAL_API_KEY"], "https://api.mistral.ai/v1")
     },
     Provider {
@@ -358,6 +371,7 @@ pub static PROVIDERS: &[Provider] = &[
         names: NameRule::StripOwn,
         keys_page: "https://modelstudio.console.alibabacloud.com",
         models: &["qwen3.5-plus", "qwen3-coder-plus"],
+        charges: Charges::Subscription,
         ..keyed("alibaba-coding-plan", "Alibaba Coding Plan", ALIBABA_CODING_KEYS, ALIBABA_CODING_URL)
     },
     Provider {
@@ -367,6 +381,7 @@ pub static PROVIDERS: &[Provider] = &[
         aux_model: Some("step-3.5-flash"),
         keys_page: "https://platform.stepfun.ai",
         models: &["step-3.5-flash"],
+        charges: Charges::Subscription,
         ..keyed("stepfun", "StepFun", &["STEPFUN_API_KEY"], "https://api.stepfun.ai/step_plan/v1")
     },
     Provider {
@@ -496,6 +511,7 @@ const fn minimax(
     Provider {
         mode: ModeRule::ByUrl,
         aux_model: Some("MiniMax-M3"),
+        charges: Charges::Listed("minimax"),
         reasoning: ReasoningStyle::MiniMax,
         quirks: &[Quirk::BearerOnMessages, Quirk::TakesReasoningDetails],
         names: NameRule::StripOwn,

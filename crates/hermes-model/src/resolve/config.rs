@@ -8,6 +8,8 @@ use super::Ask;
 use super::entry::{Entry, entries, normal};
 use super::section::{Section, Single, Warning};
 use crate::auth::pool::Strategy;
+use crate::provider::prices::Prices;
+use crate::provider::tariff::Overrides;
 use crate::secret::Secret;
 use crate::wire::{ApiMode, Ttl};
 use hermes_types::{Object, Reasoning};
@@ -37,6 +39,10 @@ pub struct ModelConfig {
     pub local_stale_after: Option<Duration>,
     /// `prompt_caching.cache_ttl`.
     pub cache_ttl: Ttl,
+    /// `pricing.overrides`
+    pub prices: Overrides,
+    /// `model_catalog.enabled`: whether endpoints are asked for their lists by the way.
+    pub asks_catalogues: bool,
 }
 
 /// `model`: what the person selected.
@@ -121,6 +127,8 @@ impl ModelConfig {
             reasoning_by_model: reasoning_by_model(&agent.section("reasoning_overrides")),
             local_stale_after: agent.seconds(&["local_stream_stale_timeout"]),
             cache_ttl: root.section("prompt_caching").ttl(&["cache_ttl"]).unwrap_or_default(),
+            prices: prices(&root.section("pricing").section("overrides")),
+            asks_catalogues: root.section("model_catalog").flag(&["enabled"]).unwrap_or(true),
         };
         (config, warnings.into_inner())
     }
@@ -132,6 +140,22 @@ impl ModelConfig {
             self.entries.iter().find(|entry| entry.name.as_deref().is_some_and(|name| normal(name) == wanted))
         })
     }
+}
+
+/// US dollars for a million tokens, and for one request.
+fn prices(overrides: &Section<'_>) -> Overrides {
+    let read = |(pattern, section): (String, Section<'_>)| {
+        let prices = Prices {
+            input: section.money("input"),
+            output: section.money("output"),
+            cache_read: section.money("cache_read"),
+            cache_write: section.money("cache_write"),
+            cache_write_1h: section.money("cache_write_1h"),
+            request: section.money("request"),
+        };
+        (pattern, prices)
+    };
+    Overrides(overrides.sections().into_iter().map(read).collect())
 }
 
 /// `model` as text or map, and the older places of the same settings at the root.

@@ -37,6 +37,7 @@ pub use section::Warning;
 pub use timeouts::Staleness;
 
 use crate::auth::Renewal;
+use crate::provider::almanac::Almanac;
 use crate::secret::Secret;
 use crate::wire::{ApiMode, Login};
 use choice::Choice;
@@ -67,6 +68,8 @@ pub struct Known<'a> {
     pub config: &'a ModelConfig,
     pub env: &'a Env,
     pub stored: &'a Stored,
+    /// What endpoints said about their models.
+    pub almanac: &'a Almanac,
 }
 
 /// The credential store, as far as the resolver needs it.

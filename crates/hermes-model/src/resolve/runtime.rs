@@ -226,6 +226,7 @@ fn limits(
         .context_window
         .or_else(|| of_model.and_then(|model| model.context_length))
         .or_else(|| entry.and_then(|entry| entry.context_length))
+        .or_else(|| known.almanac.window(row, base_url, &names::wire_name(row, model)))
         .unwrap_or_else(|| context::context_window(model));
     let weak =
         || known.env.setting("HERMES_MAX_TOKENS").and_then(|text| text.parse().ok()).filter(|tokens| *tokens > 0);

@@ -5,7 +5,7 @@
 
 use crate::secret::Secret;
 use crate::wire::{ApiMode, Ttl};
-use hermes_types::{Object, Reasoning};
+use hermes_types::{Object, Reasoning, Usd};
 use serde_json::Value;
 use std::cell::RefCell;
 use std::ops::RangeInclusive;
@@ -126,6 +126,14 @@ impl<'w> Section<'w> {
             Duration::try_from_secs_f64(number).ok()
         });
         span.filter(|span| !span.is_zero())
+    }
+
+    /// An amount of dollars.
+    pub(super) fn money(&self, key: &str) -> Option<Usd> {
+        self.read(&[key], "dollars for a million tokens, like 2.50", |value| {
+            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            text.parse().ok().filter(|amount: &Usd| amount.pico() >= 0)
+        })
     }
 
     pub(super) fn flag(&self, keys: &[&str]) -> Option<bool> {

@@ -17,6 +17,8 @@ pub mod sse;
 
 pub use cache::Ttl;
 
+pub use chat::Pages;
+
 use crate::provider::Provider;
 use hermes_types::{Delta, Fault, Object, Reply, Request};
 use serde::{Deserialize, Serialize};
@@ -132,8 +134,13 @@ impl ApiMode {
     }
 
     pub fn encode(self, request: &Request, target: &Target) -> Encoded {
+        self.encode_on(&mut Pages::default(), request, target)
+    }
+
+    /// The same, with what was written of the conversation before.
+    pub fn encode_on(self, pages: &mut Pages, request: &Request, target: &Target) -> Encoded {
         match self {
-            Self::ChatCompletions => chat::encode(request, target),
+            Self::ChatCompletions => chat::encode(request, target, pages),
             Self::CodexResponses => responses::encode(request, target),
             Self::AnthropicMessages => anthropic::encode(request, target),
         }

@@ -15,6 +15,7 @@ mod faults;
 mod foreign;
 mod interrupts;
 mod logins;
+mod money;
 mod recovery;
 mod secrets;
 mod stage;

@@ -6,6 +6,8 @@
 use futures_util::future::BoxFuture;
 use hermes_core::ask::{Line, Manner, Ports, ask};
 use hermes_core::clock::{Clock, RealClock};
+use hermes_core::ports::Model;
+use hermes_core::receipt::Receipt;
 use hermes_core::stop::Stop;
 use hermes_model::auth::{AuthContext, AuthPaths, Endpoints, Logins, Source};
 use hermes_model::auxiliary::Auxiliary;
@@ -226,6 +228,21 @@ impl Conversation {
     pub(crate) fn live(mut self) -> Self {
         self.manner.live = true;
         self
+    }
+
+    /// The model in use.
+    pub(crate) fn model(&self) -> Arc<dyn Model> {
+        self.line.model().expect("somebody was asked").clone()
+    }
+
+    /// What was paid for answers that were asked for again.
+    pub(crate) fn wasted(&mut self) -> Vec<Receipt> {
+        self.line.take_in_vain()
+    }
+
+    /// What the model in use takes, as far as the conversation knows.
+    pub(crate) fn window(&self) -> Option<u64> {
+        self.line.window()
     }
 
     pub(crate) fn begin_turn(&mut self) {

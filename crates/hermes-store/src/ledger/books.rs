@@ -4,7 +4,7 @@ use super::tally::{Route, Sums, Tally, elsewhere};
 use crate::db::Db;
 use crate::fault::DbResult;
 use crate::row::text_at;
-use hermes_types::{Moment, SessionId, Usage, Usd};
+use hermes_types::{Moment, PARTIAL, SessionId, Usage, Usd};
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Row, params_from_iter};
 use std::collections::{BTreeSet, HashMap};
@@ -42,6 +42,14 @@ pub(crate) struct Call {
     pub(crate) price: Price,
 }
 
+/// One entry of an account: a call of ours, or a sum of another program.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Part<'a> {
+    pub(crate) route: &'a Route,
+    pub(crate) tally: &'a Tally,
+    pub(crate) price: Price,
+}
+
 /// Everything known about what one session spent.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Account {
@@ -66,35 +74,40 @@ pub(crate) struct Record {
 
 impl Account {
     /// Each part of the bill, ours call by call.
-    pub(crate) fn parts(&self) -> impl Iterator<Item = (&Route, &Tally)> {
-        let ours = self.calls.iter().map(|call| (&call.route, &call.tally));
-        ours.chain(self.elsewhere.iter().map(|(route, tally)| (route, tally)))
+    pub(crate) fn parts(&self) -> impl Iterator<Item = Part<'_>> {
+        let ours = self.calls.iter().map(|call| Part { route: &call.route, tally: &call.tally, price: call.price });
+        let theirs = self.elsewhere.iter();
+        ours.chain(theirs.map(|(route, tally)| Part { route, tally, price: self.price_elsewhere(tally) }))
+    }
+
+    /// What another program says about the price of what it did.
+    fn price_elsewhere(&self, tally: &Tally) -> Price {
+        match (tally.cost(), &self.record) {
+            (Some(cost), _) if cost.pico() > 0 => Price::Known,
+            (_, Some(record)) if record.price == Price::Included => Price::Included,
+            (Some(_), _) => Price::Known,
+            (None, _) => Price::Unknown,
+        }
     }
 
     pub(crate) fn total(&self) -> Tally {
         let mut sum = Tally::default();
-        self.parts().for_each(|(_, tally)| sum.add(tally));
+        self.parts().for_each(|part| sum.add(part.tally));
         sum
     }
 
     /// What it cost as far as it is known: for each part what the provider said, else what was computed.
     pub(crate) fn cost(&self) -> Option<Usd> {
-        self.parts().map(|(_, tally)| tally.cost()).fold(None, super::tally::known_sum)
+        self.parts().map(|part| part.tally.cost()).fold(None, super::tally::known_sum)
     }
 
     pub(crate) fn routes(&self) -> BTreeSet<&Route> {
-        self.parts().map(|(route, _)| route).collect()
+        self.parts().map(|part| part.route).collect()
     }
 
     /// One part without a price makes the whole unknown; `None` when nothing was used.
     pub(crate) fn price(&self) -> Option<Price> {
-        let theirs = self.elsewhere.iter().map(|(_, tally)| match (tally.cost(), &self.record) {
-            (Some(cost), _) if cost.pico() > 0 => Price::Known,
-            (_, Some(record)) if record.price == Price::Included => Price::Included,
-            (Some(_), _) => Price::Known,
-            (None, _) => Price::Unknown,
-        });
-        let prices: Vec<Price> = self.calls.iter().map(|call| call.price).chain(theirs).collect();
+        let prices: Vec<Price> = self.parts().map(|part| part.price).collect();
         let has = |price| prices.contains(&price);
         match (has(Price::Unknown), has(Price::Included), has(Price::Known)) {
             (true, _, _) => Some(Price::Unknown),
@@ -237,15 +250,18 @@ impl Shelf {
     fn read_calls(&mut self, db: &Db, from: &str, values: &[Value]) -> DbResult<()> {
         let mut statement = db.connection.prepare_cached(&format!(
             "SELECT r.session_id, r.model, r.provider, r.task, r.at, r.cost_status, r.input_tokens, r.output_tokens,
-                 r.cache_read_tokens, r.cache_write_tokens, r.reasoning_tokens, r.estimated_pico, r.actual_pico
+                 r.cache_read_tokens, r.cache_write_tokens, r.reasoning_tokens, r.estimated_pico, r.actual_pico,
+                 r.cost_source
              FROM {from}"
         ))?;
         let mut rows = statement.query(params_from_iter(values))?;
         while let Some(row) = rows.next()? {
             let pico = |column| row.get::<_, Option<i64>>(column).map(|pico| pico.map(Usd::from_pico));
             let tally = Tally { calls: 1, usage: usage(row, 6)?, estimated: pico(11)?, actual: pico(12)? };
+            let is_partial = text_at(row, 13)?.is_some_and(|source| source.ends_with(PARTIAL));
             let price = match (price(text_at(row, 5)?.as_deref()), tally.cost()) {
                 (Price::Included, _) => Price::Included,
+                (_, Some(_)) if is_partial => Price::Unknown,
                 (_, Some(_)) => Price::Known,
                 // A call that used nothing, such as a refused one, leaves no bill.
                 (_, None) if tally.usage.total() == 0 => Price::Known,
@@ -300,6 +316,7 @@ fn usage(row: &Row<'_>, first: usize) -> DbResult<Usage> {
         output: count(row, first + 1)?,
         cache_read: count(row, first + 2)?,
         cache_write: count(row, first + 3)?,
+        cache_write_1h: 0,
         reasoning: count(row, first + 4)?,
         cost: None,
     })

@@ -5,7 +5,7 @@ use crate::db::Db;
 use crate::fault::DbResult;
 use crate::row::to_json;
 use hermes_core::store::StoreError;
-use hermes_types::{CallRecord, CostStatus, Moment, Spent, Usd};
+use hermes_types::{CallRecord, CostStatus, Moment, PARTIAL, Spent, Usd};
 use rusqlite::OptionalExtension;
 
 /// What the other program calls a model that nobody named.
@@ -29,12 +29,22 @@ pub(super) fn spent(db: &Db, since: Moment) -> DbResult<Spent> {
     let tokens = "input_tokens + output_tokens + cache_read_tokens + cache_write_tokens";
     let mut statement = db.connection.prepare_cached(&format!(
         "SELECT count(*), coalesce(sum({tokens}), 0), coalesce(sum(coalesce(actual_pico, estimated_pico)), 0),
-             count(CASE WHEN coalesce(actual_pico, estimated_pico) IS NULL AND cost_status <> ?2 AND {tokens} > 0 THEN 1 END)
+             count(CASE WHEN (coalesce(actual_pico, estimated_pico) IS NULL OR cost_source LIKE '%' || ?4)
+                        AND cost_status <> ?2 AND {tokens} > 0 THEN 1 END),
+             count(CASE WHEN cost_status = ?3 AND {tokens} > 0 THEN 1 END),
+             count(CASE WHEN cost_status = ?2 AND {tokens} > 0 THEN 1 END)
          FROM hermes_calls WHERE at >= ?1"
     ))?;
-    Ok(statement.query_row((since.seconds(), CostStatus::Included.as_str()), |row| {
-        let (calls, tokens, unpriced) = (row.get(0)?, row.get(1)?, row.get(3)?);
-        Ok(Spent { calls, tokens, cost: Usd::from_pico(row.get(2)?), unpriced })
+    let words = (since.seconds(), CostStatus::Included.as_str(), CostStatus::Estimated.as_str(), PARTIAL);
+    Ok(statement.query_row(words, |row| {
+        Ok(Spent {
+            calls: row.get(0)?,
+            tokens: row.get(1)?,
+            cost: Usd::from_pico(row.get(2)?),
+            unpriced: row.get(3)?,
+            estimated: row.get(4)?,
+            included: row.get(5)?,
+        })
     })?)
 }
 

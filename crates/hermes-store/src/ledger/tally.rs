@@ -111,6 +111,7 @@ impl Tally {
                 output: count(a.output, b.output),
                 cache_read: count(a.cache_read, b.cache_read),
                 cache_write: count(a.cache_write, b.cache_write),
+                cache_write_1h: count(a.cache_write_1h, b.cache_write_1h),
                 reasoning: count(a.reasoning, b.reasoning),
                 cost: None,
             },

@@ -25,7 +25,14 @@ const TITLES: &str = include_str!("titles.sql");
 pub(crate) const INDEX: &str = include_str!("index.sql");
 pub(crate) const PRIVATE: &str = include_str!("private.sql");
 /// Raised when something is added to `private.sql`: files that have this version need no look at each table.
-const PRIVATE_VERSION: i64 = 3;
+const PRIVATE_VERSION: i64 = 4;
+/// Columns of our own tables that came after the tables: table, name, declaration.
+const LATER: [(&str, &str, &str); 4] = [
+    ("hermes_exchanges", "scene", "TEXT NOT NULL DEFAULT '{}'"),
+    ("hermes_compressions", "messages_before", "INTEGER"),
+    ("hermes_compressions", "messages_after", "INTEGER"),
+    ("hermes_compressions", "stopped", "TEXT"),
+];
 
 /// Brings a file to a form we can work with: creates the tables, climbs the ladder, adds our own. Costs one read of the
 /// schema when nothing is to be done.
@@ -41,8 +48,10 @@ pub(crate) fn prepare(connection: &mut Connection) -> DbResult<()> {
         ladder::climb(&transaction, found)?;
     }
     transaction.execute_batch(PRIVATE)?;
-    if !column_names(&transaction, "hermes_exchanges")?.iter().any(|name| name == "scene") {
-        transaction.execute_batch("ALTER TABLE hermes_exchanges ADD COLUMN scene TEXT NOT NULL DEFAULT '{}'")?;
+    for (table, column, declaration) in LATER {
+        if !column_names(&transaction, table)?.iter().any(|name| name == column) {
+            transaction.execute_batch(&format!("ALTER TABLE {table} ADD COLUMN {column} {declaration}"))?;
+        }
     }
     if found.is_none_or(|version| version <= FOUNDING) {
         complete_index(&transaction)?;

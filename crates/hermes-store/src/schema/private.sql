@@ -48,6 +48,7 @@ CREATE TABLE IF NOT EXISTS hermes_turns (
 CREATE INDEX IF NOT EXISTS hermes_turns_session ON hermes_turns(session_id);
 CREATE INDEX IF NOT EXISTS hermes_turns_started ON hermes_turns(started_at);
 
+-- What compressions did, or why they did nothing. The last three columns came later.
 CREATE TABLE IF NOT EXISTS hermes_compressions (
     id INTEGER PRIMARY KEY,
     session_id TEXT NOT NULL,
@@ -58,9 +59,20 @@ CREATE TABLE IF NOT EXISTS hermes_compressions (
     took_ms INTEGER NOT NULL,
     model TEXT,
     phase TEXT NOT NULL,
-    cause TEXT NOT NULL
+    cause TEXT NOT NULL,
+    messages_before INTEGER,
+    messages_after INTEGER,
+    stopped TEXT
 );
 CREATE INDEX IF NOT EXISTS hermes_compressions_session ON hermes_compressions(session_id);
+
+-- How long no summary is asked for, where sessions cannot say so.
+CREATE TABLE IF NOT EXISTS hermes_rests (
+    session_id TEXT PRIMARY KEY,
+    until REAL,
+    failures INTEGER NOT NULL,
+    reason TEXT
+) WITHOUT ROWID;
 
 CREATE TABLE IF NOT EXISTS hermes_effects (
     session_id TEXT NOT NULL,

@@ -50,7 +50,6 @@ fn read_calls(stored: &str) -> String {
     let mut words = Vec::new();
     for call in &calls {
         let function = call.get("function").unwrap_or(call);
-        words.extend(call.get("id").and_then(Value::as_str).map(str::to_owned));
         words.extend(function.get("name").and_then(Value::as_str).map(str::to_owned));
         match function.get("arguments") {
             Some(Value::String(text)) => match from_json::<Value>(text) {
@@ -61,6 +60,8 @@ fn read_calls(stored: &str) -> String {
             None => {}
         }
     }
+    // Found like the rest, but not what a person reads first.
+    words.extend(calls.iter().filter_map(|call| call.get("id")?.as_str().map(str::to_owned)));
     words.join(" ")
 }
 
@@ -86,7 +87,7 @@ mod tests {
         let calls = r#"[{"id": "c1", "type": "function", "function": {"name": "write", "arguments":
             "{\"path\": \"a.txt\", \"lines\": [\"one\\ntwo\", 3, null], \"zh\": \"\\u90e8\\u7f72\"}"}},
             {"function": {"name": "cut", "arguments": "{\"half"}}]"#;
-        assert_eq!(read_calls(calls), "c1 write path a.txt lines one\ntwo 3 zh 部署 cut {\"half");
+        assert_eq!(read_calls(calls), "write path a.txt lines one\ntwo 3 zh 部署 cut {\"half c1");
         assert_eq!(read_calls("no json"), "no json");
         assert_eq!(plain("\0json:[{\"type\":\"text\",\"text\":\"hi\"}]".into()), "hi");
     }

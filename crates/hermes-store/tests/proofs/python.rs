@@ -5,7 +5,7 @@ use crate::model::{Model, Op};
 use crate::stage::{Kind, Stage, open, said};
 use hermes_core::store::{Sessions, Transcript};
 use hermes_store::SqliteStore;
-use hermes_types::{Content, EndReason, Message, NewMessage, NewSession, RowState, SessionId, Span, StoredMessage};
+use hermes_types::{Content, Message, NewMessage, NewSession, RowState, SessionId, Span, StoredMessage};
 use rusqlite::Connection;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -77,10 +77,10 @@ async fn tell_stories(stage: &Stage) {
             if *name == "rich" { rich() } else { ["a", "b", "c"].map(|part| say(&format!("{name} {part}"))).into() };
         store.append(&id, new).await.expect("kept");
     }
-    let child = NewSession { parent: Some(SessionId::new("rich")), ..NewSession::new(SessionId::new("child"), "cli") };
-    store.end(&SessionId::new("rich"), EndReason::COMPRESSION).await.expect("ended");
-    store.create(child).await.expect("a child");
-    store.append(&SessionId::new("child"), vec![say("goes on")]).await.expect("kept");
+    let rich = SessionId::new("rich");
+    let upto = store.messages(&rich).await.expect("read").pop().expect("a message").id;
+    let child = NewSession::new(SessionId::new("child"), "cli");
+    store.go_on_in(&rich, child, upto, vec![say("goes on")]).await.expect("gone on");
     stage.look().execute("UPDATE sessions SET title = 'เรื่อง 故事' WHERE id = 'rich'", []).expect("a title");
 }
 
@@ -95,7 +95,7 @@ async fn ours(store: &SqliteStore) -> BTreeMap<String, (Vec<StoredMessage>, Vec<
         let id = SessionId::new(name);
         let Some(session) = store.session(&id).await.expect("read") else { continue };
         let messages = store.messages(&id).await.expect("read");
-        let conversation = said(&store, &id, Span::WithAncestors).await.expect("read");
+        let conversation = said(store, &id, Span::WithAncestors).await.expect("read");
         seen.insert(name.to_owned(), (messages, conversation, session.title));
     }
     seen

@@ -39,7 +39,7 @@ async fn the_file_of_the_python_program_has_these_numbers() {
         "sessions": 15, "messages": 49, "user_messages": 24, "tool_calls": 5,
         "input_tokens": 2640, "output_tokens": 235, "cache_read_tokens": 307, "cache_write_tokens": 40,
         "reasoning_tokens": 23, "estimated_cost_usd": 0.0134, "actual_cost_usd": null,
-        "sessions_without_cost": 3, "sessions_included": 0, "active_seconds": 11.5, "ended_sessions": 8,
+        "sessions_without_cost": 3, "sessions_included": 0, "active_seconds": 11.5, "ended_sessions": 8, "compressions": 0, "compression_tokens_saved": 0,
         "models": [
             model("test/model-a", "openrouter", "", 1, 2, [1200, 80, 300, 40, 20], json!(0.0123)),
             model("test/model-a", "anthropic", "", 1, 3, [700, 70, 0, 0, 0], json!(null)),

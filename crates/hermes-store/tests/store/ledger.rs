@@ -1,10 +1,10 @@
 //! What was spent is written down everywhere it belongs, once.
 
 use crate::stage::{Kind, Stage};
-use hermes_core::store::{Ledger, Sessions, StoreError};
+use hermes_core::store::{Ledger, Sessions, StoreError, Transcript};
 use hermes_types::{
-    CallId, CallRecord, CompressionRecord, Cost, CostStatus, EffectRecord, EffectState, Moment, NewSession, Object,
-    SessionId, Spent, TurnRecord, Usage, UsageRow, Usd,
+    CallId, CallRecord, CompressionRecord, Cost, CostStatus, EffectRecord, EffectState, Message, Moment, NewSession,
+    Object, SessionId, Spent, SummaryRest, TurnRecord, Usage, UsageRow, Usd,
 };
 use rusqlite::Connection;
 use std::time::Duration;
@@ -25,7 +25,15 @@ fn call(session: &SessionId) -> CallRecord {
         billing_mode: "api_key".into(),
         model: "a".into(),
         task: String::new(),
-        usage: Usage { input: 10, output: 5, cache_read: 3, cache_write: 2, reasoning: 1, cost: None },
+        usage: Usage {
+            input: 10,
+            output: 5,
+            cache_read: 3,
+            cache_write: 2,
+            cache_write_1h: 0,
+            reasoning: 1,
+            cost: None,
+        },
         cost: Cost {
             estimated: usd(10_000_000),
             actual: None,
@@ -49,6 +57,7 @@ fn row(model: &str, task: &str, calls: u64, input: u64, estimated: Option<Usd>) 
             output: 5 * calls,
             cache_read: 3 * calls,
             cache_write: 2 * calls,
+            cache_write_1h: 0,
             reasoning: calls,
             cost: None,
         },
@@ -76,7 +85,8 @@ async fn calls_become_sums_of_the_session_and_side_calls_do_not() {
         }
         stage.reopen().await;
         let session = stage.store.session(&id).await.expect("read").expect("there");
-        let sum = Usage { input: 30, output: 15, cache_read: 9, cache_write: 6, reasoning: 3, cost: None };
+        let sum =
+            Usage { input: 30, output: 15, cache_read: 9, cache_write: 6, cache_write_1h: 0, reasoning: 3, cost: None };
         assert_eq!(session.usage, sum, "{:?}", stage.kind);
         assert_eq!(session.model.as_deref(), Some("a"), "the first that answered, not the one wished for");
         let billing = serde_json::to_value(&session.billing).expect("json");
@@ -139,6 +149,7 @@ async fn a_session_both_programs_worked_on_is_counted_once() {
         output,
         cache_read,
         cache_write,
+        cache_write_1h: 0,
         reasoning,
         cost: None,
     };
@@ -215,12 +226,15 @@ fn compression(session: &SessionId) -> CompressionRecord {
         session: session.clone(),
         child: Some(SessionId::new("child")),
         at: Moment::from_seconds(NOON),
+        messages_before: 120,
+        messages_after: 24,
         tokens_before: 100_000,
         tokens_after: 20_000,
         took: Duration::from_millis(900),
         model: Some("small".into()),
         phase: "summary".into(),
         trigger: "threshold".into(),
+        stopped: None,
     }
 }
 
@@ -234,9 +248,78 @@ async fn turns_and_compressions_are_on_record() {
             "SELECT session_id || ' ' || (ended_at - started_at) || ' ' || exit_reason || ' ' || model_calls || ' '
             || tool_calls || ' ' || error FROM hermes_turns";
         assert_eq!(texts(&stage.look(), turns), ["busy 2.5 failed 3 2 the line went dead"]);
-        let compressions = "SELECT session_id || ' ' || child_session_id || ' ' || tokens_before || ' ' || tokens_after
-            || ' ' || took_ms || ' ' || model || ' ' || phase || ' ' || cause FROM hermes_compressions";
-        assert_eq!(texts(&stage.look(), compressions), ["busy child 100000 20000 900 small summary threshold"]);
+        assert_eq!(stage.store.compressions(&id).await, Ok(vec![compression(&id)]), "{:?}", stage.kind);
+    }
+}
+
+#[tokio::test]
+async fn the_compressions_of_a_conversation_are_those_of_all_its_sessions() {
+    for stage in Stage::every().await {
+        let (old, new) = (stage.session("old").await, SessionId::new("new"));
+        let upto = stage.store.append(&old, vec![Message::user("hi").into()]).await.expect("kept").remove(0);
+        let went_on = CompressionRecord { child: Some(new.clone()), ..compression(&old) };
+        stage.store.record_compression(went_on.clone()).await.expect("kept");
+        stage.store.go_on_in(&old, NewSession::new(new.clone(), "cli"), upto, vec![]).await.expect("gone on");
+        let in_vain = CompressionRecord {
+            child: None,
+            tokens_after: 100_000,
+            model: None,
+            phase: "prune".into(),
+            stopped: Some("nothing could be left out".into()),
+            ..compression(&new)
+        };
+        stage.store.record_compression(in_vain.clone()).await.expect("kept");
+        assert_eq!((went_on.saved(), in_vain.saved()), (Some(80_000), None));
+        assert_eq!(stage.store.compressions(&old).await, Ok(vec![went_on.clone()]), "{:?}", stage.kind);
+        assert_eq!(stage.store.compressions(&new).await, Ok(vec![went_on, in_vain]), "{:?}", stage.kind);
+        let nobody = SessionId::new("nobody");
+        assert_eq!(stage.store.compressions(&nobody).await, Err(StoreError::NoSession("nobody".into())));
+        let ever = (Moment::from_seconds(0.0), Moment::from_seconds(1e10));
+        let insights = stage.store.insights(ever.0, ever.1, Some("cli")).await.expect("counted");
+        assert_eq!((insights.compressions, insights.compression_tokens_saved), (1, 80_000), "{:?}", stage.kind);
+    }
+}
+
+#[tokio::test]
+async fn a_table_of_compressions_from_before_is_read_and_gone_on_with() {
+    let mut stage = Stage::of(Kind::New).await;
+    let id = stage.session("busy").await;
+    stage.store.record_compression(compression(&id)).await.expect("kept");
+    stage.store.close().await;
+    let older = "ALTER TABLE hermes_compressions DROP COLUMN messages_before;
+        ALTER TABLE hermes_compressions DROP COLUMN messages_after;
+        ALTER TABLE hermes_compressions DROP COLUMN stopped;
+        DROP TABLE hermes_rests;
+        UPDATE hermes_meta SET value = 3 WHERE key = 'private_version';";
+    stage.look().execute_batch(older).expect("an older file");
+    stage.reopen().await;
+    let before = CompressionRecord { messages_before: 0, messages_after: 0, ..compression(&id) };
+    assert_eq!(stage.store.compressions(&id).await, Ok(vec![before.clone()]));
+    stage.store.record_compression(compression(&id)).await.expect("kept");
+    assert_eq!(stage.store.compressions(&id).await, Ok(vec![before, compression(&id)]));
+}
+
+#[tokio::test]
+async fn every_program_knows_how_long_no_summary_is_asked_for_and_so_does_the_session_after() {
+    for mut stage in Stage::every().await {
+        let (old, new) = (stage.session("old").await, SessionId::new("new"));
+        assert_eq!(stage.store.summary_rest(&old).await, Ok(SummaryRest::default()), "{:?}", stage.kind);
+        let until = Some(Moment::from_seconds(NOON + 60.0));
+        let rest = SummaryRest { until, failures: 2, reason: Some("the line went dead".into()) };
+        stage.store.set_summary_rest(&old, rest.clone()).await.expect("kept");
+        stage.reopen().await;
+        assert_eq!(stage.store.summary_rest(&old).await, Ok(rest.clone()), "{:?}", stage.kind);
+
+        let upto = stage.store.append(&old, vec![Message::user("hi").into()]).await.expect("kept").remove(0);
+        stage.store.go_on_in(&old, NewSession::new(new.clone(), "cli"), upto, vec![]).await.expect("gone on");
+        assert_eq!(stage.store.summary_rest(&new).await, Ok(rest), "{:?}", stage.kind);
+        stage.store.set_summary_rest(&new, SummaryRest::default()).await.expect("kept");
+        assert_eq!(stage.store.summary_rest(&new).await, Ok(SummaryRest::default()), "{:?}", stage.kind);
+
+        let nobody = SessionId::new("nobody");
+        let refused = StoreError::NoSession("nobody".into());
+        assert_eq!(stage.store.summary_rest(&nobody).await, Err(refused.clone()));
+        assert_eq!(stage.store.set_summary_rest(&nobody, SummaryRest::default()).await, Err(refused));
     }
 }
 
@@ -298,7 +381,14 @@ async fn what_was_spent_since_a_moment_tells_what_it_does_not_know() {
             stage.store.record_call(call).await.expect("kept");
         }
         let since = async |seconds: f64| stage.store.spent(Moment::from_seconds(NOON + seconds)).await;
-        let expected = Spent { calls: 5, tokens: 4 * 20, cost: Usd::from_pico(17_000_000), unpriced: 1 };
+        let expected = Spent {
+            calls: 5,
+            tokens: 4 * 20,
+            cost: Usd::from_pico(17_000_000),
+            unpriced: 1,
+            estimated: 2,
+            included: 1,
+        };
         assert_eq!(since(1.0).await, Ok(expected), "{:?}", stage.kind);
         stage.store.delete(&other).await.expect("deleted");
         assert_eq!(since(1.0).await, Ok(expected), "what was spent stays spent");

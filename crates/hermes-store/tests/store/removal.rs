@@ -8,8 +8,15 @@ use hermes_types::{Message, NewMessage, Pruned, SessionFilter, SessionId};
 /// Rows about a session in every table that may have some.
 fn traces(stage: &Stage, id: &str) -> Vec<String> {
     let raw = stage.look();
-    let tables =
-        ["messages", "hermes_effects", "hermes_turns", "hermes_compressions", "hermes_exchanges", "hermes_calls"];
+    let tables = [
+        "messages",
+        "hermes_effects",
+        "hermes_turns",
+        "hermes_compressions",
+        "hermes_rests",
+        "hermes_exchanges",
+        "hermes_calls",
+    ];
     let mut found: Vec<String> = tables
         .into_iter()
         .filter(|table| {
@@ -42,6 +49,7 @@ fn leave_traces(stage: &Stage, id: &str) {
                  VALUES('{id}', 1, 2, 'answered', 1, 0);
              INSERT INTO hermes_compressions(session_id, at, tokens_before, tokens_after, took_ms, phase, cause)
                  VALUES('{id}', 1, 2, 1, 1, 'full', 'size');
+             INSERT INTO hermes_rests(session_id, failures) VALUES('{id}', 1);
              INSERT INTO hermes_exchanges(session_id, at, task, provider, model, mode, url, shared, digest, target, answer, tail)
                  VALUES('{id}', 1, '', '', '', '', '', 0, x'', '{{}}', 'null', x'');
              INSERT INTO hermes_calls(session_id, at, provider, base_url, billing_mode, model, task, input_tokens,

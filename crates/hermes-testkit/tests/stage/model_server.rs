@@ -33,7 +33,15 @@ fn full_answer() -> Move {
         .text("Let me look.")
         .call("read_file", json!({"path": "/tmp/notes.md", "limit": 10}))
         .call("list", json!({}))
-        .usage(Usage { input: 100, output: 50, cache_read: 900, cache_write: 24, reasoning: 30, cost })
+        .usage(Usage {
+            input: 100,
+            output: 50,
+            cache_read: 900,
+            cache_write: 24,
+            cache_write_1h: 0,
+            reasoning: 30,
+            cost,
+        })
 }
 
 #[tokio::test]

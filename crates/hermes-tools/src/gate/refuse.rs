@@ -2,6 +2,7 @@
 
 use super::decide::Refusal;
 use super::permit::{Cause, Refused};
+use hermes_types::ToolStatus;
 
 const NO_WAY_ROUND: &str =
     "Do not try this again, rephrase it, or reach the same effect another way. Stop and wait for the person.";
@@ -51,6 +52,27 @@ impl Refused {
     pub(super) fn interrupted(reasons: Vec<String>) -> Self {
         let message = format!("BLOCKED: the person interrupted the question. They have not consented. {NO_WAY_ROUND}");
         Self { cause: Cause::Interrupted, message, reasons }
+    }
+
+    /// What a call is that was refused so.
+    pub fn status(&self) -> ToolStatus {
+        match self.cause {
+            Cause::Policy(_) | Cause::Denied | Cause::TimedOut => ToolStatus::Blocked,
+            Cause::Interrupted => ToolStatus::Cancelled,
+        }
+    }
+
+    /// For the person: why it did not run, as the end of a sentence. Who interrupted knows.
+    pub fn to_person(&self) -> Option<String> {
+        Some(match &self.cause {
+            Cause::Policy(Refusal::Hardline { key }) => format!("it never runs ({key})"),
+            Cause::Policy(Refusal::SudoPasswordMissing) => "no sudo password is configured".to_owned(),
+            Cause::Policy(Refusal::Rule { pattern }) => format!("your rule `{pattern}` forbids it"),
+            Cause::Policy(Refusal::NobodyToAsk { keys }) => format!("nobody to ask ({})", keys.join("; ")),
+            Cause::Denied => "you said no".to_owned(),
+            Cause::TimedOut => "nobody answered in time".to_owned(),
+            Cause::Interrupted => return None,
+        })
     }
 
     /// One word for how it ended: `blocked`, `denied`, `timeout` or `interrupted`.

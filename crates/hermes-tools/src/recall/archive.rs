@@ -3,7 +3,7 @@
 use super::show::label;
 use crate::tool::ToolError;
 use hermes_core::store::{SessionStore, StoreError};
-use hermes_types::{Meant, MessageId, Session, SessionId, StoredMessage};
+use hermes_types::{Meant, MessageId, Relative, Session, SessionId, StoredMessage};
 use std::collections::BTreeSet;
 
 /// Sessions of the program itself: nobody remembers them.
@@ -19,6 +19,12 @@ pub(super) struct Family {
 }
 
 impl Family {
+    pub(super) fn of(id: &SessionId, relatives: &[Relative]) -> Self {
+        let root = relatives.first().map_or_else(|| id.clone(), |first| first.id.clone());
+        let members = relatives.iter().map(|relative| relative.id.clone()).chain([id.clone()]).collect();
+        Self { root, members }
+    }
+
     pub(super) fn has(&self, id: &SessionId) -> bool {
         self.members.contains(id)
     }
@@ -31,27 +37,21 @@ impl Family {
 #[derive(Clone, Copy)]
 pub(super) struct Archive<'a> {
     pub(super) store: &'a dyn SessionStore,
-    /// The conversation that asks.
-    pub(super) current: &'a SessionId,
+    /// The conversation that asks, by a session of it.
+    pub(super) asking: &'a SessionId,
 }
 
 impl Archive<'_> {
     /// The lineage of a session; one that is not kept stands for itself.
     pub(super) async fn family(&self, id: &SessionId) -> Result<Family, ToolError> {
-        match self.store.lineage(id).await {
-            Ok(relatives) => {
-                let root = relatives.first().map_or_else(|| id.clone(), |first| first.id.clone());
-                let members = relatives.into_iter().map(|relative| relative.id).chain([id.clone()]).collect();
-                Ok(Family { root, members })
-            }
-            Err(StoreError::NoSession(_)) => Ok(Family { root: id.clone(), members: BTreeSet::from([id.clone()]) }),
-            Err(other) => Err(failed(&other)),
-        }
+        Ok(Family::of(id, &self.relatives(id).await?))
     }
 
-    /// The lineage that the model has before it already.
-    pub(super) async fn own_family(&self) -> Result<Family, ToolError> {
-        self.family(self.current).await
+    pub(super) async fn relatives(&self, id: &SessionId) -> Result<Vec<Relative>, ToolError> {
+        match self.store.lineage(id).await {
+            Err(StoreError::NoSession(_)) => Ok(Vec::new()),
+            relatives => relatives.map_err(|error| failed(&error)),
+        }
     }
 
     /// The session that a model names.
@@ -72,6 +72,10 @@ impl Archive<'_> {
 
     pub(super) async fn session(&self, id: &SessionId) -> Result<Option<Session>, ToolError> {
         self.store.session(id).await.map_err(|error| failed(&error))
+    }
+
+    pub(super) async fn message(&self, id: MessageId) -> Result<Option<StoredMessage>, ToolError> {
+        self.store.message(id).await.map_err(|error| failed(&error))
     }
 
     pub(super) async fn messages(&self, id: &SessionId) -> Result<Vec<StoredMessage>, ToolError> {

@@ -1,6 +1,7 @@
 //! What was talked about last.
 
 use super::archive::{Archive, HIDDEN, failed};
+use super::present::Present;
 use super::show::{Pen, label, when};
 use crate::tool::{Output, ToolError};
 use hermes_types::{ListOrder, SessionFilter, SessionId, SessionSummary};
@@ -41,7 +42,7 @@ impl Recent {
 }
 
 pub(super) async fn browse(archive: Archive<'_>, pen: &Pen, limit: usize) -> Result<Output, ToolError> {
-    let own = archive.own_family().await?;
+    let own = Present::of(archive).await?.family;
     let filter = SessionFilter { exclude_sources: HIDDEN.map(str::to_owned).to_vec(), ..SessionFilter::default() };
     // The present conversation may be listed once for each of its branches, and is left out.
     let enough = limit.saturating_add(own.size());

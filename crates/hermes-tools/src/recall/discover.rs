@@ -2,9 +2,10 @@
 //! how the conversation began and ended.
 //!
 //! A conversation that is called like the query comes first. Jobs that ran by the clock come after what people said, and
-//! otherwise the order is the store's. The present conversation is never among the results.
+//! otherwise the order is the store's. Of the present conversation only what the model no longer sees is among the results.
 
 use super::archive::{Archive, Family, HIDDEN, failed};
+use super::present::Present;
 use super::show::{Line, Pen, label, lines, when};
 use super::stretch::{Stretch, around, head, said, tail};
 use crate::tool::{Output, ToolError};
@@ -83,12 +84,12 @@ struct Candidate {
 }
 
 pub(super) async fn discover(archive: Archive<'_>, pen: &Pen, quest: Quest<'_>) -> Result<Output, ToolError> {
-    let own = archive.own_family().await?;
+    let present = Present::of(archive).await?;
     let found = archive.store.search(search(&quest)).await.map_err(|error| failed(&error))?;
     let note = note(&found);
     let titled = titled(archive, quest.query).await?;
     let candidates = titled.into_iter().chain(people_first(found.hits).into_iter().map(Candidate::of));
-    let candidates: Vec<Candidate> = candidates.filter(|candidate| !own.has(&candidate.session)).collect();
+    let candidates = new_to_the_model(archive, &present, candidates.collect()).await?;
     let sessions_searched = candidates.iter().map(|candidate| &candidate.session).collect::<BTreeSet<_>>().len();
     let mut families: Vec<Family> = Vec::new();
     let mut results: Vec<Discovery> = Vec::new();
@@ -106,6 +107,21 @@ pub(super) async fn discover(archive: Archive<'_>, pen: &Pen, quest: Quest<'_>) 
     pen.fit(results.iter_mut().flat_map(Discovery::texts));
     let count = results.len();
     Output::json(&Discovered { success: true, mode: "discover", results, count, sessions_searched, note })
+}
+
+/// The candidates without what the model has before it.
+async fn new_to_the_model(
+    archive: Archive<'_>,
+    present: &Present,
+    mut candidates: Vec<Candidate>,
+) -> Result<Vec<Candidate>, ToolError> {
+    let own = candidates.iter().filter(|candidate| present.family.has(&candidate.session));
+    let own = own.filter_map(|candidate| Some((candidate.session.clone(), candidate.message?)));
+    let unseen = present.out_of_sight(archive, own.collect::<Vec<_>>()).await?;
+    candidates.retain(|candidate| {
+        !present.family.has(&candidate.session) || candidate.message.is_some_and(|message| unseen.contains(&message))
+    });
+    Ok(candidates)
 }
 
 fn search(quest: &Quest<'_>) -> SearchQuery {

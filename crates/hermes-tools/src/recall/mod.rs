@@ -1,17 +1,20 @@
 //! `session_search`: earlier conversations, found and read again.
 //!
-//! Four questions, told apart by what is given (`request.rs`): browse what was last, discover where something was said,
-//! read the two ends of a conversation, scroll to any place in it. No model is asked; what comes back are the words that
-//! were said, with secrets covered, all of them within one room (`show.rs`). A pure read: it goes through the store port
-//! alone and changes nothing. The program's own sessions are never proposed, and the present conversation is left out.
+//! Five questions, told apart by what is given (`request.rs`): browse what was last, discover where something was said,
+//! read the two ends of a conversation, scroll to any place in it, read one message in full. No model is asked; what comes
+//! back are the words that were said, with secrets covered, all of them within one room (`show.rs`). A pure read: it goes
+//! through the store port alone and changes nothing. The program's own sessions are never proposed, nor what the model
+//! still sees of the present conversation (`present.rs`).
 
 mod archive;
 mod browse;
 mod discover;
+mod present;
 mod request;
 mod scroll;
 mod show;
 mod stretch;
+mod whole;
 
 use crate::desk::Cx;
 use crate::effects::Effects;
@@ -26,8 +29,9 @@ use std::sync::Arc;
 
 const DESCRIPTION: &str = "Earlier conversations with this person, word for word. query finds where something was said; \
 session_id alone reads the beginning and the end of a conversation; with around_message_id it shows what was said \
-around a match (take an id from either end to go on; a small window shows more of each message); nothing at all lists \
-recent ones. Use it when the person refers to something from before, instead of asking them to repeat it.";
+around a match (take an id from either end to go on; a small window shows more of each message); message_id alone gives \
+one message in full, from offset on; nothing at all lists recent ones. Use it when the person refers to something from \
+before, instead of asking them to repeat it.";
 
 pub(crate) struct SessionSearch {
     /// None where conversations are not kept.
@@ -57,9 +61,10 @@ impl Tool for SessionSearch {
         let Some(store) = &self.store else {
             return Err(ToolError::told("no conversations are kept here, so there is nothing to search"));
         };
-        let archive = Archive { store: store.as_ref(), current: &cx.desk.session };
+        let archive = Archive { store: store.as_ref(), asking: &cx.desk.session };
         let pen = Pen::new(cx.desk.settings().cover, cx.desk.room.sizes().result);
         match shape {
+            Shape::Whole { message, offset } => whole::whole(archive, &pen, (message, offset)).await,
             Shape::Scroll { session, anchor, window } => {
                 scroll::scroll(archive, &pen, &roles, (&session, anchor, window)).await
             }

@@ -1,4 +1,4 @@
-//! Which of the four questions is asked. What is given decides, and every number is brought into its range.
+//! Which of the five questions is asked. What is given decides, and every number is brought into its range.
 
 use super::show::label;
 use crate::tool::ToolError;
@@ -25,6 +25,8 @@ pub(crate) struct Args {
     around_message_id: Option<i64>,
     window: Option<i64>,
     role_filter: Option<String>,
+    message_id: Option<i64>,
+    offset: Option<i64>,
 }
 
 /// A call that makes sense.
@@ -37,6 +39,8 @@ pub(super) struct Request {
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Shape {
+    /// One message in full, from a character on. It is named by itself: what else is given means nothing.
+    Whole { message: MessageId, offset: usize },
     /// The messages around one.
     Scroll { session: String, anchor: MessageId, window: usize },
     /// The beginning and the end of a conversation. A query beside it has no meaning and is told about.
@@ -49,6 +53,11 @@ pub(super) enum Shape {
 
 impl Request {
     pub(super) fn of(args: &Args) -> Result<Self, ToolError> {
+        let roles = roles(args.role_filter.as_deref())?;
+        if let Some(message) = args.message_id {
+            let offset = args.offset.and_then(|offset| usize::try_from(offset).ok()).unwrap_or_default();
+            return Ok(Self { shape: Shape::Whole { message: MessageId(message), offset }, roles });
+        }
         let order = order(args.sort.as_deref())?;
         let limit = within(args.limit, LIMIT, LIMITS);
         let (query, session) = (given(args.query.as_ref()), given(args.session_id.as_ref()));
@@ -59,12 +68,14 @@ impl Request {
             }
             (Some(session), None, query) => Shape::Read { session, query },
             (None, Some(_), _) => {
-                return Err(ToolError::told("around_message_id needs the session_id that was found with it."));
+                return Err(ToolError::told(
+                    "around_message_id needs the session_id that was found with it; message_id alone shows one message.",
+                ));
             }
             (None, None, Some(query)) => Shape::Discover { query, order, limit },
             (None, None, None) => Shape::Browse { limit },
         };
-        Ok(Self { shape, roles: roles(args.role_filter.as_deref())? })
+        Ok(Self { shape, roles })
     }
 }
 
@@ -114,7 +125,9 @@ pub(super) fn parameters() -> Value {
             "session_id": {"type": "string"},
             "around_message_id": {"type": "integer"},
             "window": number(WINDOW, WINDOWS),
-            "role_filter": {"type": "string", "description": "Comma list, usually user,assistant; tool for results"}
+            "role_filter": {"type": "string", "description": "Comma list, usually user,assistant; tool for results"},
+            "message_id": {"type": "integer"},
+            "offset": {"type": "integer"}
         }
     })
 }
@@ -144,6 +157,12 @@ mod tests {
                 json!({"session_id": "s", "around_message_id": 7, "window": 50, "query": "x"}),
                 Shape::Scroll { session: session(), anchor: MessageId(7), window: 20 },
             ),
+            (json!({"message_id": 7}), Shape::Whole { message: MessageId(7), offset: 0 }),
+            (
+                json!({"message_id": 7, "offset": 900, "session_id": "s", "query": "x"}),
+                Shape::Whole { message: MessageId(7), offset: 900 },
+            ),
+            (json!({"message_id": 7, "offset": -1}), Shape::Whole { message: MessageId(7), offset: 0 }),
         ];
         for (arguments, shape) in table {
             assert_eq!(request(arguments.clone()), Ok(Request { shape, roles: usual.clone() }), "{arguments}");
@@ -168,7 +187,8 @@ mod tests {
     #[test]
     fn what_makes_no_sense_is_said() {
         let alone = request(json!({"around_message_id": 7}));
-        assert_eq!(alone, Err("around_message_id needs the session_id that was found with it.".to_owned()));
+        let told = "around_message_id needs the session_id that was found with it; message_id alone shows one message.";
+        assert_eq!(alone, Err(told.to_owned()));
         let sort = request(json!({"query": "x", "sort": "best"}));
         assert_eq!(
             sort,

@@ -1,6 +1,7 @@
 //! Scrolling through a conversation, and reading its two ends.
 
 use super::archive::{Archive, failed};
+use super::present::Present;
 use super::show::{Line, Pen, label, lines, when};
 use super::stretch::{Ends, around, ends, said};
 use crate::tool::{Output, ToolError};
@@ -72,15 +73,10 @@ pub(super) async fn scroll(
     (name, anchor, window): (&str, MessageId, usize),
 ) -> Result<Output, ToolError> {
     let mut session = archive.find(name).await?;
-    let family = archive.family(&session.id).await?;
-    if family.has(archive.current) {
-        return Err(ToolError::told(
-            "That is the present conversation: its messages are before you. Search for another one.",
-        ));
-    }
     let (mut messages, mut warning) = (archive.messages(&session.id).await?, None);
     if !messages.iter().any(|stored| stored.id == anchor) {
         // Compression and branching move a conversation to another session, and models mix the ids of the two up.
+        let family = archive.family(&session.id).await?;
         let holder = archive.holder(&family, anchor).await?.ok_or_else(|| not_there(anchor, &session.id))?;
         warning = Some(format!(
             "Message {anchor} is in session {holder}, which belongs to {}; that one is shown.",
@@ -88,6 +84,14 @@ pub(super) async fn scroll(
         ));
         session = archive.find(holder.as_str()).await?;
         messages = archive.messages(&session.id).await?;
+    }
+    let present = Present::of(archive).await?;
+    if present.family.has(&session.id)
+        && present.out_of_sight(archive, [(session.id.clone(), anchor)]).await?.is_empty()
+    {
+        return Err(ToolError::told(
+            "That is the present conversation: its messages are before you. Search for another one.",
+        ));
     }
     let messages = said(messages, roles, Some(anchor));
     let Some(stretch) = around(&messages, anchor, window) else { return Err(not_there(anchor, &session.id)) };

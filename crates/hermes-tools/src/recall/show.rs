@@ -22,6 +22,12 @@ const BEFORE_MATCH: usize = 80;
 /// What the store puts around a match.
 const MARKS: (&str, &str) = (">>>", "<<<");
 
+/// A piece of one text that may be seen, and the length of the whole.
+pub(super) struct Page {
+    pub(super) text: String,
+    pub(super) length: usize,
+}
+
 /// A message as the model sees it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct Line {
@@ -64,6 +70,15 @@ impl Pen {
             line.content = clip(&self.cover.talk(&head), most);
             line.full_length = (length > most).then_some(length);
         }
+    }
+
+    /// As much of one message as there is room for, from a character on. All of it is covered first, so that pages that
+    /// follow each other are the whole.
+    pub(super) fn page(&self, message: &Message, offset: usize) -> Page {
+        let whole = everything(message);
+        let covered = self.cover.talk(&whole);
+        let text = covered.chars().skip(offset).take(self.room).collect();
+        Page { text, length: covered.chars().count() }
     }
 
     pub(super) fn title(&self, title: Option<&str>) -> Option<String> {
@@ -128,15 +143,13 @@ pub(super) fn when(moment: Moment) -> Option<String> {
 }
 
 /// What a search looks through: the text and the calls.
-fn everything(message: &Message) -> String {
-    let mut whole = message.text();
-    if let Message::Assistant(assistant) = message {
-        for call in &assistant.tool_calls {
-            whole.push('\n');
-            whole.push_str(call.function.arguments.as_str());
-        }
-    }
-    whole
+pub(super) fn everything(message: &Message) -> String {
+    let calls = match message {
+        Message::Assistant(assistant) => assistant.tool_calls.as_slice(),
+        _ => &[],
+    };
+    let calls = calls.iter().map(|call| format!("{} {}", call.function.name, call.function.arguments.as_str()));
+    Some(message.text()).filter(|text| !text.is_empty()).into_iter().chain(calls).collect::<Vec<_>>().join("\n")
 }
 
 /// The most that each text may have, so that all of them stay within the room.

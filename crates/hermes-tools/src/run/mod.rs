@@ -13,6 +13,7 @@ mod read;
 mod sanitise;
 mod settings;
 mod spill;
+mod telling;
 mod wave;
 
 pub use guardrail::{Guardrail, GuardrailSettings, Thresholds};
@@ -88,10 +89,10 @@ impl Hands {
         let begun = results.len();
         if let Some(read) = carried {
             let shown = read.shown.clone();
-            results.push(self.unbegun(read.skipped(), shown.as_ref(), desk).await);
+            results.push(self.unbegun(read.skipped().into(), shown.as_ref(), desk).await);
         }
         for call in waiting {
-            results.push(self.unbegun(Finished::skipped(call), None, desk).await);
+            results.push(self.unbegun(Finished::skipped(call).into(), None, desk).await);
         }
         let shortened = desk.shop.spill.fit_turn(&mut results, desk.room.sizes()).await;
         if results.iter().enumerate().any(|(place, one)| shortened.contains(&place) && one.name == READ_FILE) {

@@ -2,19 +2,19 @@
 
 use super::guardrail::Seen;
 use super::read::{Candidate, Read, State};
+use super::telling;
 use super::{Disposition, Finished, Status};
 use super::{Hands, frame, sanitise};
-use crate::cover::Cover;
 use crate::desk::Desk;
 use crate::effects::Effects;
 use crate::gate::{Permit, Wish};
-use crate::tool::{Card, Output, Source, ToolError};
+use crate::tool::{Afterword, Card, Output, Source, ToolError};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use hermes_core::prompt::steer::defang;
 use hermes_core::stop::Stop;
-use hermes_types::{Content, Event, Object, ToolCall, clip};
+use hermes_types::{Content, Event, Object, ToolCall};
 use serde_json::{Value, json};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -28,11 +28,6 @@ const SIDE_BY_SIDE: usize = 8;
 const GRACE: Duration = Duration::from_secs(3);
 
 const UNJUDGED: &str = "BLOCKED: the call could not be judged, so it does not run. Say it in a simpler way.";
-/// Arguments that say what a call is about, the most telling first.
-const MAIN_ARGUMENTS: [&str; 9] = ["command", "path", "pattern", "query", "url", "question", "goal", "action", "name"];
-const ABOUT: usize = 80;
-/// Characters that are read for it; a secret that begins among the first is over by then.
-const LOOKED_AT: usize = 4_096;
 
 /// Hears of a call before it has any effect, and of its end.
 pub trait Witness: Send + Sync {
@@ -55,6 +50,18 @@ impl Witness for Untold {
 
     fn ended<'a>(&'a self, _finished: &'a Finished) -> BoxFuture<'a, Result<(), String>> {
         Box::pin(std::future::ready(Ok(())))
+    }
+}
+
+/// A call that ended before it began, and what a person is told of it.
+pub(super) struct Unbegun {
+    finished: Finished,
+    afterword: Afterword,
+}
+
+impl From<Finished> for Unbegun {
+    fn from(finished: Finished) -> Self {
+        Self { afterword: telling::failure(&finished), finished }
     }
 }
 
@@ -84,19 +91,19 @@ impl Hands {
         for (place, read) in wave.into_iter().enumerate() {
             results.push(None);
             let settled = match read.state {
-                State::Ended(finished) => finished,
+                State::Ended(finished) => finished.into(),
                 State::Abort(reason) => {
                     abort = Some(reason);
-                    Finished::skipped(&read.call)
+                    Finished::skipped(&read.call).into()
                 }
-                State::Ready(_) if abort.is_some() || stop.stopped() => Finished::skipped(&read.call),
+                State::Ready(_) if abort.is_some() || stop.stopped() => Finished::skipped(&read.call).into(),
                 State::Ready(candidate) => match self.admit(&read.call, *candidate, desk, witness, stop).await {
                     Ok((candidate, permit)) => {
                         let work = self.work(read.call, read.shown, candidate, permit, seats.clone(), stop.clone());
                         running.push(async move { (place, work.await) });
                         continue;
                     }
-                    Err(finished) => finished,
+                    Err(refused) => refused,
                 },
             };
             let mut finished = self.unbegun(settled, read.shown.as_ref(), desk).await;
@@ -112,15 +119,11 @@ impl Hands {
     }
 
     /// The end of a call that nobody saw begin; that it will not is news all the same.
-    pub(super) async fn unbegun(&self, settled: Finished, shown: Option<&Object>, desk: &Desk) -> Finished {
-        desk.listener.hear(Event::ToolFinished {
-            call_id: settled.call.clone(),
-            name: settled.name.clone(),
-            status: settled.status,
-            duration_ms: 0,
-            about: about(shown, desk.settings().cover),
-        });
-        self.conclude(settled, shown, desk).await
+    pub(super) async fn unbegun(&self, settled: Unbegun, shown: Option<&Object>, desk: &Desk) -> Finished {
+        let Unbegun { finished, afterword } = settled;
+        let cover = desk.settings().cover;
+        desk.listener.hear(telling::ended(&finished, telling::about(shown, cover), afterword, cover));
+        self.conclude(finished, shown, desk).await
     }
 
     /// Guardrail, gate and witness: everything between a call and its first effect.
@@ -131,12 +134,16 @@ impl Hands {
         desk: &Arc<Desk>,
         witness: &dyn Witness,
         stop: &Stop,
-    ) -> Result<(Candidate, Permit), Finished> {
-        let blocked = |content: serde_json::Value| Finished::refused(call, Status::Blocked, content.to_string());
+    ) -> Result<(Candidate, Permit), Unbegun> {
+        let refused = |status, content: Value, note| Unbegun {
+            finished: Finished::refused(call, status, content.to_string()),
+            afterword: Afterword { note, ..Afterword::default() },
+        };
+        let blocked = |content, note: &str| refused(Status::Blocked, content, Some(note.to_owned()));
         let guardrails = &desk.settings().run.guardrails;
         let canonical = candidate.canonical();
         if let Some(reason) = desk.guardrail.before(candidate.seen(&canonical), guardrails) {
-            return Err(blocked(json!({ "error": reason })));
+            return Err(blocked(json!({ "error": reason }), "it goes round in circles"));
         }
         let effects = std::mem::take(&mut candidate.prepared.effects);
         let tool: &str = &candidate.entry.card.name;
@@ -145,11 +152,18 @@ impl Hands {
         let wish = Wish { tool, session: &desk.session, channel, effects, arguments: &canonical, wanted };
         let permit = match AssertUnwindSafe(desk.shop.gate.admit(wish, stop)).catch_unwind().await {
             Ok(Ok(permit)) => permit,
-            Ok(Err(refused)) => return Err(blocked(candidate.entry.tool.refused(&refused))),
-            Err(_) => return Err(blocked(json!({ "error": UNJUDGED, "status": "blocked" }))),
+            Ok(Err(refusal)) => {
+                let content = candidate.entry.tool.refused(&refusal);
+                return Err(refused(refusal.status(), content, refusal.to_person()));
+            }
+            Err(_) => {
+                let content = json!({ "error": UNJUDGED, "status": "blocked" });
+                return Err(blocked(content, "it could not be judged"));
+            }
         };
         if let Err(reason) = witness.begins(call, permit.effects()).await {
-            return Err(blocked(json!({ "error": format!("not run, because it could not be recorded: {reason}") })));
+            let error = format!("not run, because it could not be recorded: {reason}");
+            return Err(blocked(json!({ "error": error }), "it could not be recorded"));
         }
         desk.about_to_run(tool, permit.effects()).await;
         Ok((candidate, permit))
@@ -171,7 +185,7 @@ impl Hands {
         let clock = desk.shop.clock.clone();
         let _seat = seats.acquire().await;
         let began = clock.elapsed();
-        let about = about(shown.as_ref(), desk.settings().cover);
+        let about = telling::about(shown.as_ref(), desk.settings().cover);
         desk.listener.hear(Event::ToolStarted { call_id: call.id.clone(), name: call.function.name.clone(), about });
         // A turn that is dropped takes its calls with it.
         let task = AbortOnDropHandle::new(tokio::spawn((prepared.run)(permit, cx.clone())));
@@ -179,10 +193,13 @@ impl Hands {
         let (status, disposition, content, abort) = end.told(&call.function.name);
         let name = call.function.name.clone();
         let took = clock.elapsed().saturating_sub(began);
-        let duration_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
-        let (call_id, about) = (call.id.clone(), String::new());
-        desk.listener.hear(Event::ToolFinished { call_id, name: name.clone(), status, duration_ms, about });
         let finished = Finished { call: call.id, name, content, status, disposition, took };
+        let afterword = match status {
+            Status::Done => entry.tool.afterword(&finished.content.text()),
+            _ => telling::failure(&finished),
+        };
+        // What it is about was told when it began.
+        desk.listener.hear(telling::ended(&finished, String::new(), afterword, desk.settings().cover));
         let finished = self.conclude(finished, shown.as_ref(), &desk).await;
         let met = shown.as_ref();
         (self.trim(finished, &entry.card, &canonical, met, &desk).await, abort)
@@ -219,14 +236,6 @@ impl Hands {
         finished.content = frame::unmarked(finished.content);
         finished
     }
-}
-
-/// The argument a person would want to see, on one line. Secrets are covered before it is cut: half of one is not known
-/// as one.
-fn about(arguments: Option<&Object>, cover: Cover) -> String {
-    let told = MAIN_ARGUMENTS.iter().find_map(|name| arguments?.get(*name)?.as_str()).unwrap_or_default();
-    let head: String = told.lines().next().unwrap_or_default().chars().take(LOOKED_AT).collect();
-    clip(cover.talk(&head).trim(), ABOUT)
 }
 
 /// Waits for the work, its limit, or an interrupt with its grace. Work that does not end is cut off.

@@ -13,7 +13,7 @@ use crate::desk::{Cx, Reach};
 use crate::effects::{Company, Effects};
 use crate::gate::{Approval, Permit, Place, Refused, is_still};
 use crate::process::{Face, Password, Start, Started, Tell};
-use crate::tool::{Card, Output, ResultCap, Tool, ToolError};
+use crate::tool::{Afterword, Card, Output, ResultCap, Tool, ToolError};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -264,6 +264,12 @@ impl Tool for TerminalTool {
 
     fn refused(&self, refused: &Refused) -> Value {
         json!({"output": "", "exit_code": -1, "error": refused.message, "status": "blocked"})
+    }
+
+    fn afterword(&self, result: &str) -> Afterword {
+        let result: Option<Value> = serde_json::from_str(result).ok();
+        let code = result.as_ref().and_then(|result| result.get("exit_code")?.as_i64());
+        Afterword { exit_code: code.filter(|code| *code != 0), ..Afterword::default() }
     }
 
     async fn call(&self, args: TerminalArgs, permit: Permit, cx: &Cx) -> Result<Output, ToolError> {

@@ -145,8 +145,21 @@ pub trait Tool: Send + Sync + 'static {
         json!({ "error": refused.message, "status": "blocked" })
     }
 
+    /// What a person is told of a result besides that there is one.
+    fn afterword(&self, _result: &str) -> Afterword {
+        Afterword::default()
+    }
+
     fn call(&self, args: Self::Args, permit: Permit, cx: &Cx)
     -> impl Future<Output = Result<Output, ToolError>> + Send;
+}
+
+/// A few words for the person beside the mark of a call that ended.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Afterword {
+    /// What a command ended with, unless that is 0.
+    pub exit_code: Option<i64>,
+    pub note: Option<String>,
 }
 
 /// What a call gave.
@@ -203,6 +216,7 @@ impl fmt::Display for ToolError {
 /// Any tool, with its arguments still as JSON.
 pub(crate) trait AnyTool: Send + Sync {
     fn refused(&self, refused: &Refused) -> Value;
+    fn afterword(&self, result: &str) -> Afterword;
     fn adapt(&self, look: &mut Look, offered: &BTreeSet<String>);
     fn prepare(self: Arc<Self>, arguments: Object, cx: &Cx) -> Result<Prepared, ToolError>;
     /// What the struct of arguments reads.
@@ -223,6 +237,10 @@ pub(crate) struct Prepared {
 impl<T: Tool> AnyTool for T {
     fn refused(&self, refused: &Refused) -> Value {
         Tool::refused(self, refused)
+    }
+
+    fn afterword(&self, result: &str) -> Afterword {
+        Tool::afterword(self, result)
     }
 
     fn adapt(&self, look: &mut Look, offered: &BTreeSet<String>) {

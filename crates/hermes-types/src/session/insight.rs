@@ -10,7 +10,7 @@ pub struct Insights {
     pub to: Moment,
     pub source: Option<String>,
     pub sessions: u64,
-    /// Of every session; what a branch copied is counted there again.
+    /// Of every session; what a branch or a compression copied is counted there again.
     pub messages: u64,
     pub user_messages: u64,
     pub tool_calls: u64,
@@ -24,6 +24,9 @@ pub struct Insights {
     /// From beginning to end, of the sessions that ended.
     pub active_seconds: f64,
     pub ended_sessions: u64,
+    /// How often a conversation was made shorter, and the tokens it was shorter by.
+    pub compressions: u64,
+    pub compression_tokens_saved: u64,
     pub models: Vec<ModelUse>,
     pub sources: Vec<SourceUse>,
     pub tools: Vec<Share>,

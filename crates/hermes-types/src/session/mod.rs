@@ -13,7 +13,8 @@ mod transcript;
 
 pub use insight::{Bucket, Insights, ModelUse, Notable, Share, SourceUse};
 pub use ledger::{
-    CallRecord, CompressionRecord, Cost, CostStatus, EffectRecord, EffectState, Spent, TurnRecord, UsageRow,
+    Bill, BillRow, CallRecord, CompressionRecord, Cost, CostStatus, EffectRecord, EffectState, PARTIAL, Payer, Spent,
+    SummaryRest, TurnRecord, UsageRow,
 };
 pub use lineage::{Kinship, Meant, Relative};
 pub use record::{

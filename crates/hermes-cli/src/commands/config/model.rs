@@ -1,6 +1,7 @@
 //! What the settings say about the model, held against what the model side makes of it.
 
 use crate::settings::Environment;
+use hermes_model::provider::almanac::Almanac;
 use hermes_model::resolve::{self, Ask, Known, ModelConfig, ResolveError, Stored};
 use serde_json::Value;
 use std::fmt;
@@ -24,7 +25,7 @@ pub(super) fn faults(settings: &Value, environment: &Environment) -> Vec<Fault> 
     let mut faults: Vec<Fault> =
         warnings.into_iter().map(|warning| Fault { key: warning.key, message: warning.message }).collect();
     let (env, stored) = (environment.for_resolver(), Stored::default());
-    let known = Known { config: &config, env: &env, stored: &stored };
+    let known = Known { config: &config, env: &env, stored: &stored, almanac: Almanac::blank() };
     faults.extend(resolve::resolve(&Ask::default(), &known).err().and_then(of_choice));
     for entry in &config.entries {
         let ask = Ask { provider: Some(entry.key.clone()), model: Some("any".into()), ..Ask::default() };

@@ -1,5 +1,6 @@
 //! What `hermes config` prints about settings. Everything goes through the mask.
 
+use super::super::paper::Paper;
 use super::super::{Console, Exit, Trouble, table};
 use super::model;
 use crate::settings::keys::{self, KEYS, Remark};
@@ -17,7 +18,7 @@ pub(super) fn what_is_set(
     settings: &Settings,
     console: &mut Console<'_>,
 ) -> io::Result<()> {
-    let out = &mut *console.out;
+    let out = &mut *console.sentences();
     writeln!(out, "Home      {} (profile {})", home.dir().display(), home.profile_label())?;
     writeln!(out, "Settings  {}", home.config_file().display())?;
     writeln!(out, "Keys      {}", home.env_file().display())?;
@@ -59,7 +60,7 @@ pub(super) fn everything(settings: &Settings, console: &mut Console<'_>) -> io::
             [key.pattern.to_owned(), value, key.meaning.to_owned()]
         })
         .collect();
-    table::write(console.out, &rows)
+    table::write_folded(Paper::of_process().width, console.out, &rows)
 }
 
 pub(super) fn as_json(

@@ -118,8 +118,10 @@ fn numbers(page: &mut String, report: &Report) {
         ),
         ("Cost", report.cost().map_or("unknown".to_owned(), |cost| cost.to_string()), report.cost_notes().join("; ")),
     ];
+    let saved = || format!("{} tokens saved", grouped(insights.compression_tokens_saved));
+    let compressions = (insights.compressions > 0).then(|| ("Compressions", grouped(insights.compressions), saved()));
     page.push_str("<section class=\"facts\">");
-    for (name, value, note) in facts {
+    for (name, value, note) in facts.into_iter().chain(compressions) {
         let (name, value, note) = (escape(name), escape(&value), escape(&note));
         let _ = write!(page, "<div><h3>{name}</h3><p class=\"value\">{value}</p><p class=\"note\">{note}</p></div>");
     }

@@ -40,7 +40,7 @@ fn overview(sheet: &mut Sheet, report: &Report) {
     let per_session = |sum: f64| if insights.sessions == 0 { 0.0 } else { sum / insights.sessions as f64 };
     let hit_rate = insights.cache_hit_rate().map_or("-".to_owned(), |rate| format!("{:.1} %", rate * 100.0));
     let (active, average) = report.active();
-    let pairs = [
+    let mut pairs = vec![
         ("Conversations", grouped(insights.sessions)),
         ("Messages", grouped(insights.messages)),
         ("Active time", span(active)),
@@ -57,8 +57,12 @@ fn overview(sheet: &mut Sheet, report: &Report) {
         ("Cache hit rate", hit_rate),
         ("Tokens together", grouped(usage.total())),
         ("Tokens each", grouped(per_session(usage.total() as f64).round() as u64)),
-        ("Cost", report.cost().map_or("unknown".to_owned(), |cost| cost.to_string())),
     ];
+    if insights.compressions > 0 {
+        pairs.push(("Compressions", grouped(insights.compressions)));
+        pairs.push(("Tokens saved", grouped(insights.compression_tokens_saved)));
+    }
+    pairs.push(("Cost", report.cost().map_or("unknown".to_owned(), |cost| cost.to_string())));
     sheet.heading("Overview");
     let label = pairs.iter().map(|(label, _)| cells(label)).max().unwrap_or(0);
     let number = pairs.iter().map(|(_, number)| cells(number)).max().unwrap_or(0);

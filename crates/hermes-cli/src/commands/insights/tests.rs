@@ -29,6 +29,7 @@ fn bucket(time: &str, sessions: u64, messages: u64, input: u64, cost: Option<f64
         output: input / 4,
         cache_read: input * 3,
         cache_write: input / 10,
+        cache_write_1h: 0,
         reasoning: input / 20,
         cost: None,
     };
@@ -63,8 +64,15 @@ fn a_week() -> Report {
         bucket("2026-10-25T01:15:00Z", 0, 4, 0, None),
         bucket("2026-10-26T09:45:00Z", 1, 6, 1_000, Some(0.0034)),
     ];
-    let usage =
-        Usage { input: 95_200, output: 23_800, cache_read: 285_600, cache_write: 9_520, reasoning: 4_760, cost: None };
+    let usage = Usage {
+        input: 95_200,
+        output: 23_800,
+        cache_read: 285_600,
+        cache_write: 9_520,
+        cache_write_1h: 0,
+        reasoning: 4_760,
+        cost: None,
+    };
     let insights = Insights {
         sessions: 5,
         messages: 55,
@@ -77,6 +85,8 @@ fn a_week() -> Report {
         sessions_included: 2,
         active_seconds: 5_460.0,
         ended_sessions: 4,
+        compressions: 2,
+        compression_tokens_saved: 164_000,
         models: vec![
             model("anthropic/claude-sonnet-4.5", "openrouter", "", 21, 90_000, Some(1.75)),
             model("qwen3-coder:30b", "custom", "", 3, 5_000, None),

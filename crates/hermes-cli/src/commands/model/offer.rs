@@ -48,7 +48,7 @@ impl Offer {
     /// What we know ourselves. A server at home has what was installed there, which nobody else knows.
     fn built_in(who: &Who, vouched: Vec<String>, problem: String) -> Self {
         let known = vouched.iter().filter(|_| !who.row.is_self_hosted() || who.name != who.row.id);
-        let models = known.map(|id| ModelInfo { id: id.clone(), context_window: None, free: false }).collect();
+        let models = known.map(|id| ModelInfo::named(id)).collect();
         Self { models, vouched, problem: Some(problem) }
     }
 
@@ -86,7 +86,8 @@ impl Offer {
 }
 
 async fn listed(app: &App, ask: Ask) -> Result<Vec<ModelInfo>, Fault> {
-    catalog::list_models(&app.first_endpoint(ask).await?, &*app.transport, &*app.clock).await
+    let endpoint = app.first_endpoint(ask).await?;
+    catalog::refresh(&endpoint, &app.knowledge.almanac, &*app.transport, &*app.clock).await
 }
 
 fn vouched(app: &App, who: &Who) -> Vec<String> {
@@ -169,7 +170,7 @@ mod tests {
 
     #[test]
     fn curated_models_lead_and_nothing_is_lost() {
-        let model = |id: &str| ModelInfo { id: id.into(), context_window: None, free: false };
+        let model = |id: &str| ModelInfo::named(id);
         let live = ["b", "x", "a", "y"].map(model).to_vec();
         let vouched = ["a", "missing", "b"].map(str::to_owned);
         let ids: Vec<String> = ordered(live, &vouched).into_iter().map(|model| model.id).collect();

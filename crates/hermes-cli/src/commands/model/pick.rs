@@ -200,7 +200,7 @@ async fn typed(person: Person, question: &str, initial: &str) -> Result<String, 
 fn line(model: &ModelInfo, current: Option<&str>) -> Line {
     let window = model.context_window.map(|tokens| format!("{} tokens", table::grouped(tokens)));
     let is_current = current == Some(model.id.as_str());
-    let marks = [window, model.free.then(|| "free".into()), is_current.then(|| "current".into())];
+    let marks = [window, model.is_free().then(|| "free".into()), is_current.then(|| "current".into())];
     let marks: Vec<String> = marks.into_iter().flatten().collect();
     let remark = if marks.is_empty() { String::new() } else { format!(" ({})", marks.join(", ")) };
     Line { shown: format!("{}{remark}", model.id), ..Line::plain(model.id.clone()) }
@@ -215,7 +215,7 @@ mod tests {
     fn a_custom_endpoint_is_shown_with_the_address_it_has() {
         let who = Who::find("custom", &ModelConfig::default()).expect("a provider");
         let url: Url = "http://box:8000/v1".parse().expect("a URL");
-        let model = ModelInfo { id: "m".into(), context_window: None, free: false };
+        let model = ModelInfo::named("m");
         let server = LocalServer { provider: who.row, base_url: url.clone(), models: vec![model] };
         let shown = |access, place, running| describe(&who, access, place, running);
         let (open, ready) = (Access::Open, Access::Ready("BOX_KEY (.env)".into()));

@@ -95,11 +95,7 @@ impl<'a> Tree<'a> {
             Kinship::Branch => "branch ",
             Kinship::Delegate => "sub-agent ",
         };
-        let what = match title.as_deref() {
-            Some(title) => one_line(title),
-            None if preview.is_empty() => super::NOTHING_SAID.to_owned(),
-            None => one_line(preview),
-        };
+        let what = super::called(title.as_deref(), preview);
         let about = format!("  {}, {}", self.clock.day(*started_at), count(*message_count, "message"));
         let mark = if id == self.asked { "  ← this one" } else { "" };
         let named = format!("{kind}{}", one_line(id.as_str()));

@@ -10,6 +10,7 @@ use crate::output::wrap;
 use clap::{Args, ValueEnum};
 use hermes_store::Query;
 use hermes_types::{Found, Hit, Manner, Role, SearchOrder, SearchQuery, SessionId};
+use std::collections::HashMap;
 
 /// What `--json` prints where nothing was ever said.
 pub(super) const NOTHING: &str =
@@ -78,7 +79,8 @@ pub(super) async fn run(args: SearchArgs, desk: &Desk<'_>, console: &mut Console
     if args.json {
         return desk.print_json(&found, console);
     }
-    write!(console.out, "{}", draw(&found.hits, desk.paper, &desk.clock))?;
+    let names = names(&found.hits, desk).await?;
+    write!(console.out, "{}", draw(&found.hits, &names, desk.paper, &desk.clock))?;
     for remark in remarks(&args, &found) {
         writeln!(console.err, "{remark}")?;
     }
@@ -159,7 +161,29 @@ fn remarks(args: &SearchArgs, found: &Found) -> Vec<String> {
     remarks
 }
 
-fn draw(hits: &[Hit], paper: Paper, clock: &Clock) -> String {
+/// What the conversations are called that something was found in.
+async fn names(hits: &[Hit], desk: &Desk<'_>) -> Result<Names, Trouble> {
+    let mut names = Names::new();
+    for hit in hits {
+        if names.contains_key(&hit.session_id) {
+            continue;
+        }
+        let preview = match &hit.title {
+            Some(_) => String::new(),
+            None => {
+                let family = desk.store.lineage(&hit.session_id).await?;
+                let own = family.into_iter().find(|relative| relative.id == hit.session_id);
+                own.map(|own| own.preview).unwrap_or_default()
+            }
+        };
+        names.insert(hit.session_id.clone(), super::called(hit.title.as_deref(), &preview));
+    }
+    Ok(names)
+}
+
+type Names = HashMap<SessionId, String>;
+
+fn draw(hits: &[Hit], names: &Names, paper: Paper, clock: &Clock) -> String {
     let mut sessions: Vec<&SessionId> = Vec::new();
     for hit in hits {
         if !sessions.contains(&&hit.session_id) {
@@ -171,7 +195,8 @@ fn draw(hits: &[Hit], paper: Paper, clock: &Clock) -> String {
         let mut lines = Vec::new();
         for hit in hits.iter().filter(|hit| hit.session_id == *session) {
             if lines.is_empty() {
-                lines.push(heading(hit, paper, clock));
+                let name = names.get(session).map(String::as_str).unwrap_or_default();
+                lines.push(heading(hit, name, paper, clock));
             }
             lines.extend(drawn_hit(hit, paper, clock));
         }
@@ -180,8 +205,7 @@ fn draw(hits: &[Hit], paper: Paper, clock: &Clock) -> String {
     blocks.join("\n")
 }
 
-fn heading(hit: &Hit, paper: Paper, clock: &Clock) -> String {
-    let title = hit.title.as_deref().map_or_else(|| "(no title)".to_owned(), one_line);
+fn heading(hit: &Hit, name: &str, paper: Paper, clock: &Clock) -> String {
     let about = format!(
         "  {}  {}  {}",
         clock.ago(hit.session_started),
@@ -189,7 +213,7 @@ fn heading(hit: &Hit, paper: Paper, clock: &Clock) -> String {
         one_line(hit.session_id.as_str())
     );
     let room = paper.width.map_or(usize::MAX, |width| width.saturating_sub(super::paper::cells(&about)));
-    format!("{}{}", paper.ink(Ink::Bold, &cut(&title, room.max(10))), paper.ink(Ink::Dim, &about))
+    format!("{}{}", paper.ink(Ink::Bold, &cut(name, room.max(10))), paper.ink(Ink::Dim, &about))
 }
 
 fn drawn_hit(hit: &Hit, paper: Paper, clock: &Clock) -> Vec<String> {
@@ -200,7 +224,7 @@ fn drawn_hit(hit: &Hit, paper: Paper, clock: &Clock) -> Vec<String> {
     let (before, after): (Vec<_>, Vec<_>) = hit.context.iter().partition(|neighbour| neighbour.id < hit.id);
     let room = paper.width.map_or(usize::MAX, |width| width.saturating_sub(4));
     let context = |neighbours: Vec<&hermes_types::Neighbour>| -> Vec<String> {
-        let told = neighbours.iter().map(|neighbour| (neighbour.role, one_line(&neighbour.content)));
+        let told = neighbours.iter().map(|neighbour| (neighbour.role, read(neighbour.role, &neighbour.content)));
         let told = told.filter(|(_, text)| !text.is_empty());
         told.map(|(role, text)| {
             let line = format!("{}: {text}", word(role));
@@ -212,11 +236,30 @@ fn drawn_hit(hit: &Hit, paper: Paper, clock: &Clock) -> Vec<String> {
     let mark = paper.ink(Ink::Dim, &format!("#{} {}", hit.id, clock.stamp(hit.at)));
     let mut lines = vec![format!("  {who} {mark}")];
     lines.extend(context(before));
-    let snippet = one_line(&hit.snippet);
-    let snippet = paper.width.map_or_else(|| snippet.clone(), |_| wrap::fill(&snippet, room));
-    lines.push(format!("    {}", highlighted(&snippet.replace('\n', "\n    "), paper)));
+    let snippet = read(hit.role, &hit.snippet);
+    let snippet = match paper.is_terminal() {
+        true => wrap::fill(&snippet, room).lines().flat_map(|line| broken(line, room)).collect::<Vec<_>>(),
+        false => vec![snippet],
+    };
+    lines.push(format!("    {}", highlighted(&snippet.join("\n    "), paper)));
     lines.extend(context(after));
     lines
+}
+
+/// What was said, on one line. Results are JSON often enough, and read better with their signs apart.
+fn read(role: Role, text: &str) -> String {
+    match role {
+        Role::Tool => {
+            let text = text.replace("\\n", " ").replace("\\\"", "\"").replace("\":", "\": ").replace(",\"", ", \"");
+            one_line(&text)
+        }
+        Role::System | Role::User | Role::Assistant => one_line(text),
+    }
+}
+
+/// A word without an end is broken where the line is full, but never through the marks of a match.
+fn broken(line: &str, room: usize) -> Vec<String> {
+    if line.contains(OPEN) || line.contains(CLOSE) { vec![line.to_owned()] } else { wrap::folded(line, room) }
 }
 
 fn word(role: Role) -> &'static str {
@@ -278,7 +321,9 @@ mod tests {
             hit(7, "s1", Some("Animals"), "a >>>quokka<<<"),
         ];
         let clock = Clock::at("2026-07-15T12:00:00Z");
-        let plain = draw(&hits, Paper { width: None, colour: false }, &clock);
+        let named = |id: &str, name: &str| (SessionId::new(id), name.to_owned());
+        let names = Names::from([named("s1", "Animals"), named("s2", "where do quokkas live?")]);
+        let plain = draw(&hits, &names, Paper { width: None, colour: false }, &clock);
         let expected = "\
 Animals  2025-10-09  cli  s1
   hermes #5 2025-10-09 08:53
@@ -288,14 +333,32 @@ Animals  2025-10-09  cli  s1
     you: and the quokka?
     a >>>quokka<<<
 
-(no title)  2025-10-09  cli  s2
+where do quokkas live?  2025-10-09  cli  s2
   hermes #9 2025-10-09 08:53
     you: and the quokka?
     >>>quokka<<<
 ";
         assert_eq!(plain, expected);
-        let inked = draw(&hits, Paper { width: Some(80), colour: true }, &clock);
+        let inked = draw(&hits, &names, Paper { width: Some(80), colour: true }, &clock);
         assert!(inked.contains("the \u{1b}[1;33mquokka\u{1b}[0m eats leaves"), "{inked:?}");
+    }
+
+    #[test]
+    fn what_a_tool_gave_stays_inside_of_the_lines() {
+        let json =
+            r#"{"bytes_written":30,"resolved_path":"/home/ada/work/quokka.py","files_modified":["quokka.py"]} done"#;
+        let paper = Paper { width: Some(44), colour: false };
+        let drawn = draw(&[hit(5, "s1", None, json)], &Names::new(), paper, &Clock::at("2026-07-15T12:00:00Z"));
+        for line in drawn.lines().skip(3) {
+            assert!(line.starts_with("    ") && super::super::paper::cells(line) <= 44, "{drawn}");
+        }
+        assert!(drawn.ends_with("done\n"), "{drawn}");
+        let told = r#"{"success":true,"diff":"-print(\"a\")\n+print(\"b\")\n","files":["a.py"]}"#;
+        assert_eq!(
+            read(Role::Tool, told),
+            r#"{"success": true, "diff": "-print("a") +print("b") ", "files": ["a.py"]}"#
+        );
+        assert_eq!(read(Role::User, "as\\nI said"), "as\\nI said");
     }
 
     #[test]

@@ -13,8 +13,8 @@ use crate::output::wrap;
 use clap::Args;
 use hermes_core::store::StoreError;
 use hermes_types::{
-    Assistant, Billing, Content, Kinship, Message, Object, Part, PartView, Relative, RowState, Session, StoredMessage,
-    Usd,
+    Assistant, Billing, CompressionRecord, Content, Kinship, Message, Object, Part, PartView, Relative, RowState,
+    Session, StoredMessage, Usd,
 };
 use serde_json::Value;
 
@@ -57,8 +57,9 @@ pub(super) async fn run(args: ShowArgs, desk: &Desk<'_>, console: &mut Console<'
         return desk.print_json(&record::of(&session, &messages), console);
     }
     let family = desk.store.lineage(&id).await?;
+    let compressions = desk.store.compressions(&id).await?;
     let page = Page { paper: desk.paper, clock: &desk.clock, raw: args.raw };
-    write!(console.out, "{}", page.head(&session, &family))?;
+    write!(console.out, "{}", page.head(&session, &compressions, &family))?;
     if messages.is_empty() && earlier == 0 {
         writeln!(console.out, "\nNothing was said.")?;
     }
@@ -90,10 +91,13 @@ impl Page<'_> {
         self.paper.ink(Ink::Dim, text)
     }
 
-    fn head(&self, session: &Session, family: &[Relative]) -> String {
-        let title = session.title.as_deref().map_or_else(|| "(no title)".into(), one_line);
+    fn head(&self, session: &Session, compressions: &[CompressionRecord], family: &[Relative]) -> String {
+        let own = family.iter().find(|relative| relative.id == session.id);
+        let title = super::called(session.title.as_deref(), own.map(|own| own.preview.as_str()).unwrap_or_default());
+        let title = self.glance().map_or_else(|| title.clone(), |width| cut(&title, width));
         let mut lines = vec![self.paper.ink(Ink::Bold, &title)];
-        let rows = facts(session, self.clock).into_iter().chain(kin(session, family));
+        let shortened = shortened(compressions).map(|told| ("shortened", told));
+        let rows = facts(session, self.clock).into_iter().chain(shortened).chain(kin(session, family));
         lines.extend(rows.map(|(name, value)| self.fact(name, &one_line(&value))));
         lines.join("\n") + "\n"
     }
@@ -306,6 +310,23 @@ fn cost(billing: &Billing) -> Option<String> {
         (None, Some(estimated), _) => Some(format!("about {estimated} (estimated)")),
         (None, None, _) => None,
     }
+}
+
+/// How often the conversation was compressed, and what came of it.
+fn shortened(compressions: &[CompressionRecord]) -> Option<String> {
+    let saved: Vec<u64> = compressions.iter().filter_map(CompressionRecord::saved).collect();
+    let vain = compressions.len() - saved.len();
+    let mut told = Vec::new();
+    if !saved.is_empty() {
+        let tokens = saved.iter().fold(0_u64, |sum, saved| sum.saturating_add(*saved));
+        told.push(format!("{}, {} tokens saved", count(saved.len() as u64, "time"), grouped(tokens)));
+    }
+    if vain > 0 {
+        let reason = compressions.iter().rev().find_map(|record| record.stopped.as_deref());
+        let reason = reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
+        told.push(format!("{} in vain{reason}", count(vain as u64, "attempt")));
+    }
+    (!told.is_empty()).then(|| told.join(", "))
 }
 
 /// What a session descends from, and what descends from it.

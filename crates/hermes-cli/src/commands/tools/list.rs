@@ -60,10 +60,11 @@ pub(super) fn run(
             [mark.to_owned(), row.toolset.clone(), format!("{}{missing}", row.tools.join(", "))]
         })
         .collect();
-    table::write(console.out, &lines)?;
+    let width = Paper::of_process().width;
+    table::write_folded(width, console.out, &lines)?;
     if !absent.is_empty() {
         let names: Vec<&str> = absent.iter().map(|row| row.toolset.as_str()).collect();
-        let width = Paper::of_process().width.unwrap_or(USUAL_WIDTH);
+        let width = width.unwrap_or(USUAL_WIDTH);
         writeln!(console.out, "{}", fill(&format!("Not there yet: {}.", names.join(", ")), width))?;
     }
     writeln!(console.out, "Change it with `hermes tools enable|disable TOOLSET`.")?;

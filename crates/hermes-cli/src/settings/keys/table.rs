@@ -559,5 +559,7 @@ pub static KEYS: &[Key] = &[
     key("budget.turn_usd", "", "most dollars for one message"),
     key("budget.session_usd", "", "most dollars for a session"),
     key("budget.day_usd", "", "most dollars for a day"),
+    // Prices
+    key("pricing.overrides", "{}", "dollars for a million tokens, by model: input, output, cache_read, cache_write, cache_write_1h, request"),
     key("_config_version", "", "version of this file's layout"),
 ];

@@ -59,7 +59,8 @@ impl Vector {
         let (config, _) = ModelConfig::parse(&self.settings);
         let stored = Stored { rows: self.stored, ..Stored::default() };
         let env = env(self.dotenv, self.env);
-        let outcome = resolve(&self.ask, &Known { config: &config, env: &env, stored: &stored });
+        let outcome =
+            resolve(&self.ask, &Known { config: &config, env: &env, stored: &stored, almanac: Almanac::blank() });
         let seen = outcome.as_ref().map_err(ResolveError::code).map(|runtime| {
             let name = runtime.name.clone();
             let url = runtime.base_url.to_string();

@@ -101,7 +101,7 @@ proptest! {
         let (config, _) = ModelConfig::parse(&settings);
         let env = Env::new([], variables);
         let stored = Stored { rows: all_logins(), ..Stored::default() };
-        let known = Known { config: &config, env: &env, stored: &stored };
+        let known = Known { config: &config, env: &env, stored: &stored, almanac: Almanac::blank() };
         let Ok(main) = resolve(&asked, &known) else { return Ok(()) };
         let side_jobs = ["compression", "vision", "mcp"].into_iter().flat_map(|task| route(task, &main, &known));
         for runtime in side_jobs.filter_map(|place| place.runtime.ok()).chain([main.clone()]) {
@@ -140,7 +140,7 @@ proptest! {
         let (config, _) = ModelConfig::parse(&settings);
         let env = Env::new([], variables);
         let stored = Stored { rows: vec![login(row.id, "device_code", &format!("login-of-{}", row.id), None)], ..Stored::default() };
-        let outcome = resolve(&Ask::default(), &Known { config: &config, env: &env, stored: &stored });
+        let outcome = resolve(&Ask::default(), &Known { config: &config, env: &env, stored: &stored, almanac: Almanac::blank() });
         if row.id == "anthropic" && !keys && !endpoint::is_loopback(&url) {
             prop_assert_eq!(outcome.err().map(|error| error.code()), Some("missing_api_key"));
             return Ok(());
@@ -197,7 +197,9 @@ fn the_host_names_a_variable_only_where_it_owns_it() {
         let (config, _) = ModelConfig::parse(&json!({}));
         let (env, stored) = (Env::new([], variables), Stored::default());
         let asked = Ask { base_url: Some(endpoint.into()), ..ask("custom", "m") };
-        let runtime = resolve(&asked, &Known { config: &config, env: &env, stored: &stored }).expect(endpoint);
+        let runtime =
+            resolve(&asked, &Known { config: &config, env: &env, stored: &stored, almanac: Almanac::blank() })
+                .expect(endpoint);
         let expected = variable.map_or("none".to_owned(), |name| format!("env:{name}"));
         assert_eq!(runtime.credential.source.to_string(), expected, "{endpoint}");
     }

@@ -29,7 +29,7 @@ impl Machine {
     }
 
     pub(super) fn known(&self) -> Known<'_> {
-        Known { config: &self.config, env: &self.env, stored: &self.stored }
+        Known { config: &self.config, env: &self.env, stored: &self.stored, almanac: Almanac::blank() }
     }
 
     pub(super) fn resolve(&self, ask: &Ask) -> Result<Runtime, ResolveError> {

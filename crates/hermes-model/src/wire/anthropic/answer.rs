@@ -94,6 +94,8 @@ impl Answer {
         most(&mut usage.output, "output_tokens");
         most(&mut usage.cache_read, "cache_read_input_tokens");
         most(&mut usage.cache_write, "cache_creation_input_tokens");
+        let hour = counts.get("cache_creation").and_then(|kept| kept.get("ephemeral_1h_input_tokens"));
+        usage.cache_write_1h = hour.and_then(Value::as_u64).unwrap_or(0).max(usage.cache_write_1h);
     }
 
     /// A block begins, with whatever of its content comes along.

@@ -1,6 +1,7 @@
 //! The body, the headers and the address of a call.
 
 use super::message::{Rules, WireMessage, bears_marker};
+use super::pages::Pages;
 use super::reasoning;
 use crate::provider::Quirk;
 use crate::provider::context::default_output_cap;
@@ -11,13 +12,14 @@ use crate::wire::schema::{self, Dialect};
 use crate::wire::{ApiMode, AuthHeader, Encoded, Target};
 use hermes_types::{Concession, Message, Request, ToolChoice, ToolDefinition};
 use serde::ser::{Serialize, SerializeSeq, Serializer};
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 /// Hosts and model families that know the newer name of the output cap only.
 const COMPLETION_TOKEN_HOSTS: [&str; 3] = ["api.openai.com", "openai.azure.com", "githubcopilot.com"];
 const COMPLETION_TOKEN_MODELS: [&str; 6] = ["gpt-4o", "gpt-4.1", "gpt-5", "o1", "o3", "o4"];
 
-pub fn encode(request: &Request, target: &Target) -> Encoded {
+pub fn encode(request: &Request, target: &Target, pages: &mut Pages) -> Encoded {
     let model = wire_name(target.provider, &request.model);
     let rules = Rules::of(request, target, &model);
     let mut body = Body(Vec::with_capacity(16));
@@ -28,7 +30,9 @@ pub fn encode(request: &Request, target: &Target) -> Encoded {
         body.put("tools", Field::Tools(tools));
     }
     let breakpoints = breakpoints(request, target, &rules);
-    body.put("messages", Field::Messages(Messages { messages: &request.messages, rules: &rules, breakpoints }));
+    pages.write(&request.messages, &rules);
+    let messages = Messages { messages: &request.messages, rules: &rules, breakpoints, pages };
+    body.put("messages", Field::Messages(messages));
     settings(&mut body, request, target, &model);
     identity(&mut body, request, target);
     body.set("stream", json!(true));
@@ -165,6 +169,7 @@ struct Messages<'a> {
     messages: &'a [std::sync::Arc<Message>],
     rules: &'a Rules,
     breakpoints: Breakpoints,
+    pages: &'a Pages,
 }
 
 struct Tools<'a> {
@@ -210,12 +215,24 @@ impl Serialize for Field<'_> {
     }
 }
 
+/// A message in the body.
+#[derive(serde::Serialize)]
+#[serde(untagged)]
+enum Piece<'a> {
+    Written(&'a RawValue),
+    New(WireMessage<'a>),
+}
+
 impl Serialize for Messages<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self { messages, rules, breakpoints } = self;
+        let Self { messages, rules, breakpoints, pages } = self;
         serializer.collect_seq(messages.iter().enumerate().map(|(place, message)| {
             let foundation = breakpoints.foundation().filter(|_| place == 0);
-            WireMessage { message, rules, marker: foundation.or_else(|| breakpoints.at(place)) }
+            let marker = foundation.or_else(|| breakpoints.at(place));
+            match pages.at(place).filter(|_| marker.is_none()) {
+                Some(written) => Piece::Written(written),
+                None => Piece::New(WireMessage { message, rules, marker }),
+            }
         }))
     }
 }

@@ -35,7 +35,7 @@ const ECHO_HOSTS: [&str; 5] = ["api.deepseek.com", "api.kimi.com", "moonshot.ai"
 const ECHO_FAMILIES: [&str; 2] = ["deepseek", "mimo"];
 
 /// What holds for every message of one request.
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Rules {
     system_role: &'static str,
     signatures: Signatures,

@@ -13,6 +13,7 @@ mod decode;
 mod details;
 mod encode;
 mod message;
+mod pages;
 mod reasoning;
 mod think;
 mod usage;
@@ -27,3 +28,4 @@ const STATE: &str = "extra_content";
 
 pub use decode::ChatDecoder;
 pub use encode::encode;
+pub use pages::Pages;

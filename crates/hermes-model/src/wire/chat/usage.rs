@@ -49,7 +49,7 @@ mod tests {
     #[test]
     fn every_dialect_of_counting_is_understood() {
         let counted = |input, cache_read, cache_write, output, reasoning| {
-            Some(Usage { input, output, cache_read, cache_write, reasoning, cost: None })
+            Some(Usage { input, output, cache_read, cache_write, cache_write_1h: 0, reasoning, cost: None })
         };
         let table = [
             (json!({}), None),

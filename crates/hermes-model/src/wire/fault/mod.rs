@@ -7,6 +7,7 @@
 //! The message is the provider's own sentence, without markup, without secrets and never longer than 500 characters.
 
 mod clean;
+mod limit;
 mod report;
 mod rules;
 mod wait;
@@ -49,6 +50,7 @@ fn fault(status: Option<u16>, report: &Report, headers: &[(String, String)]) -> 
         code: report.best_code().map(|code| clip(&sentence(code), LONGEST_CODE)),
         message: message(status, kind, report),
         retry_after: asked.filter(|_| may_wait(kind)).and_then(|wait| wait.from(server_time(headers))),
+        window: limit::stated(&report.text).filter(|_| kind == FaultKind::ContextOverflow),
     }
 }
 

@@ -230,6 +230,7 @@ fn a_whole_fault() {
             code: Some("rate_limit_error".into()),
             message: "HTTP 429: Slow down".into(),
             retry_after: Some(Duration::from_secs(90)),
+            window: None,
         }
     );
 }

@@ -674,6 +674,7 @@ fn a_whole_answer_with_reasoning_text_and_a_call() {
                 output: 20,
                 cache_read: 60,
                 cache_write: 10,
+                cache_write_1h: 0,
                 reasoning: 8,
                 cost: Usd::from_f64(0.25),
             }),

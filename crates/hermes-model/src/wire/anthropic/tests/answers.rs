@@ -123,7 +123,15 @@ fn a_whole_stream_with_thinking_text_and_two_calls() {
                 finish_reason: Some(StopReason::ToolCalls),
                 ..Assistant::default()
             },
-            usage: Some(Usage { input: 12, output: 89, cache_read: 4000, cache_write: 300, reasoning: 0, cost: None }),
+            usage: Some(Usage {
+                input: 12,
+                output: 89,
+                cache_read: 4000,
+                cache_write: 300,
+                cache_write_1h: 0,
+                reasoning: 0,
+                cost: None
+            }),
             model: Some("claude-opus-4-6".into()),
             id: Some("msg_1".into()),
             dropped: vec![],

@@ -1,4 +1,4 @@
-use super::super::encode;
+use super::super::Pages;
 use crate::provider::Provider;
 use crate::wire::{AuthHeader, Encoded, Login, Target};
 use hermes_types::{
@@ -8,6 +8,17 @@ use hermes_types::{
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use url::Url;
+
+/// Writes a request twice: what is copied from what was written before has the same bytes.
+fn encode(request: &Request, target: &Target) -> Encoded {
+    let mut pages = Pages::default();
+    let once = super::super::encode(request, target, &mut pages);
+    let earlier = Request { messages: request.messages.iter().rev().cloned().collect(), ..request.clone() };
+    super::super::encode(&earlier, target, &mut pages);
+    let again = super::super::encode(request, target, &mut pages);
+    assert_eq!(once, again);
+    once
+}
 
 fn target(id: &str) -> Target {
     let provider = Provider::find(id).expect(id);
