@@ -13,6 +13,7 @@
     reason = "a tool for engineers: it prints, and it may stop at the first surprise"
 )]
 
+mod compress;
 mod decode;
 mod economy;
 mod hands;
@@ -34,11 +35,13 @@ fn main() -> ExitCode {
             store::run();
             hands::run();
             turns::run();
+            compress::run();
         }
         ["bench", "decode"] => decode::run(),
         ["bench", "program"] => program::run(),
         ["bench", "hands"] => hands::run(),
         ["bench", "loop"] => turns::run(),
+        ["bench", "compress"] => compress::run(),
         ["bench", "economy"] => economy::run(&program::built()),
         ["bench", "economy", program] => economy::run(Path::new(program)),
         ["bench", "store"] => store::run(),
@@ -49,7 +52,7 @@ fn main() -> ExitCode {
         ["record", program] => record::run(Path::new(program)),
         _ => {
             eprintln!(
-                "usage: cargo xtask bench [decode|program|hands|loop|economy [PROGRAM]|store [large|open]] | record [PROGRAM]"
+                "usage: cargo xtask bench [decode|program|hands|loop|compress|economy [PROGRAM]|store [large|open]] | record [PROGRAM]"
             );
             return ExitCode::from(2);
         }
