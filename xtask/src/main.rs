@@ -13,7 +13,9 @@
     reason = "a tool for engineers: it prints, and it may stop at the first surprise"
 )]
 
+mod compress;
 mod decode;
+mod economy;
 mod hands;
 mod program;
 mod record;
@@ -33,11 +35,15 @@ fn main() -> ExitCode {
             store::run();
             hands::run();
             turns::run();
+            compress::run();
         }
         ["bench", "decode"] => decode::run(),
         ["bench", "program"] => program::run(),
         ["bench", "hands"] => hands::run(),
         ["bench", "loop"] => turns::run(),
+        ["bench", "compress"] => compress::run(),
+        ["bench", "economy"] => economy::run(&program::built()),
+        ["bench", "economy", program] => economy::run(Path::new(program)),
         ["bench", "store"] => store::run(),
         ["bench", "store", "large"] => store::run_large(),
         ["bench", "store", "open"] => store::run_open(),
@@ -45,7 +51,9 @@ fn main() -> ExitCode {
         ["record"] => record::run(&program::built()),
         ["record", program] => record::run(Path::new(program)),
         _ => {
-            eprintln!("usage: cargo xtask bench [decode|program|hands|loop|store [large|open]] | record [PROGRAM]");
+            eprintln!(
+                "usage: cargo xtask bench [decode|program|hands|loop|compress|economy [PROGRAM]|store [large|open]] | record [PROGRAM]"
+            );
             return ExitCode::from(2);
         }
     }

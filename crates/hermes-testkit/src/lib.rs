@@ -13,6 +13,7 @@
     reason = "runs only inside tests, where a panic is how a wrong stage reports itself"
 )]
 
+pub mod cache;
 mod checks;
 mod clock;
 mod database;

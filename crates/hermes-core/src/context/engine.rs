@@ -41,9 +41,11 @@ impl Engine for Truncator {
 }
 
 async fn compress(job: Job<'_>, scribe: &dyn Scribe) -> Result<Compressed, Declined> {
-    let room = job.meter.as_estimated(job.room.tail);
-    let tail_at = boundary::tail(job.history, room, job.policy.protect_last, job.sent);
-    let pruned = mask::pruned(job.history, tail_at, job.rows);
+    let tail_in = |room| {
+        let room = job.meter.as_estimated(room);
+        boundary::tail(job.history, room, job.policy.protect_last, job.sent)
+    };
+    let pruned = mask::pruned(job.history, tail_in(job.room.fresh), job.rows);
     let just_pruned = Compressed { history: pruned, phase: Phase::Prune, model: None, warning: None };
     let would_use = job.would_use(&just_pruned.history);
     // Who asks for it wants a summary; for everybody else a model is asked only where it takes one.
@@ -51,7 +53,8 @@ async fn compress(job: Job<'_>, scribe: &dyn Scribe) -> Result<Compressed, Decli
     if !wants_summary && would_use <= job.room.goal && would_use < job.meter.used() {
         return Ok(just_pruned);
     }
-    match summarised(&job, tail_at, &just_pruned.history, scribe).await {
+    let tail_at = tail_in(job.room.tail);
+    match summarised(&job, tail_at, &mask::pruned(job.history, tail_at, job.rows), scribe).await {
         Ok(shorter) if job.is_worth_it(&shorter.history) => Ok(shorter),
         // A summary that is longer than what it stands for has failed; what pruning saved is saved all the same.
         Ok(_) if job.is_worth_it(&just_pruned.history) => Ok(just_pruned),

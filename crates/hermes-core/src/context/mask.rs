@@ -24,11 +24,14 @@ const LEAST_CUT: usize = 48;
 const LEFT_OUT: &str = "[left out: ";
 /// No such line is longer; a result that only begins like one may be.
 const LONGEST_LINE: usize = 600;
+/// Numbers the pass that put a line in the place of a result; never sent.
+const PASS: &str = "_pass";
 
 /// The history with what stands before `upto` pruned. Messages that stay as they are stay shared.
 pub(super) fn pruned(history: &[Arc<Message>], upto: usize, rows: &Rows) -> Vec<Arc<Message>> {
     let newest_plan = history.iter().rposition(|message| plan_in(message).is_some());
     let newest_request = history.iter().rposition(|message| is_said(message));
+    let pass = 1 + history.iter().filter_map(|message| pass_in(message)).max().unwrap_or_default();
     let mut seen: HashMap<&CallId, usize> = HashMap::new();
     history
         .iter()
@@ -40,7 +43,7 @@ pub(super) fn pruned(history: &[Arc<Message>], upto: usize, rows: &Rows) -> Vec<
                     let nth = seen.entry(&result.tool_call_id).or_default();
                     let row = rows.row(&result.tool_call_id, *nth);
                     *nth += 1;
-                    is_old.then(|| line_for(result, row)).flatten()
+                    is_old.then(|| line_for(result, row, pass)).flatten()
                 }
                 Message::Assistant(said) if is_old => short_arguments(said).map(Message::Assistant),
                 Message::User(said) if is_old => without_images(&said.content)
@@ -52,7 +55,7 @@ pub(super) fn pruned(history: &[Arc<Message>], upto: usize, rows: &Rows) -> Vec<
         .collect()
 }
 
-fn line_for(result: &ToolResult, row: Option<MessageId>) -> Option<Message> {
+fn line_for(result: &ToolResult, row: Option<MessageId>, pass: u64) -> Option<Message> {
     let whole = result.content.text();
     let words = steer::delivered(&whole).map(steer::wrapped).unwrap_or_default();
     let text = whole.strip_suffix(words.as_str()).unwrap_or(&whole);
@@ -66,7 +69,18 @@ fn line_for(result: &ToolResult, row: Option<MessageId>) -> Option<Message> {
     if weight::of_text(&line) >= weight::of_text(text) && !has_images {
         return None;
     }
-    Some(Message::Tool(ToolResult { content: format!("{line}{words}").into(), ..result.clone() }))
+    let mut extra = result.extra.clone();
+    extra.insert(PASS.into(), pass.into());
+    let (tool_call_id, name) = (result.tool_call_id.clone(), result.name.clone());
+    Some(Message::Tool(ToolResult { tool_call_id, name, content: format!("{line}{words}").into(), extra }))
+}
+
+/// The pass that made a result into a line.
+pub(super) fn pass_in(message: &Message) -> Option<u64> {
+    match message {
+        Message::Tool(result) => result.extra.get(PASS)?.as_u64(),
+        _ => None,
+    }
 }
 
 fn line(text: &str, has_images: bool, row: Option<MessageId>) -> String {
@@ -186,6 +200,16 @@ mod tests {
         assert!(Arc::ptr_eq(&pruned[3], &history[3]), "the newest stays, and stays shared");
         let again = super::pruned(&pruned, 2, &rows);
         assert!(again.iter().zip(&pruned).all(|(again, once)| Arc::ptr_eq(again, once)), "pruned once is pruned");
+    }
+
+    #[test]
+    fn each_pass_is_known_by_its_number() {
+        let output = "line\n".repeat(100);
+        let history: Vec<_> = ["a", "b", "c"].iter().flat_map(|id| [called(id, "{}"), result(id, &output)]).collect();
+        let passes = |history: &[Arc<Message>]| [1, 3, 5].map(|at: usize| pass_in(&history[at]));
+        let once = pruned(&history, 2, &Rows::default());
+        let twice = pruned(&once, 6, &Rows::default());
+        assert_eq!((passes(&once), passes(&twice)), ([Some(1), None, None], [Some(1), Some(2), Some(2)]));
     }
 
     #[test]

@@ -38,7 +38,8 @@ impl Meter {
         self.fixed = weight::of_all(words) + weight::of_tools(tools);
     }
 
-    pub(crate) fn push(&mut self, message: &Message) {
+    /// A message more. It is weighed now and never again, however long the conversation is.
+    pub fn push(&mut self, message: &Message) {
         self.sums.push(self.estimated(self.sums.len()) + weight::of(message));
     }
 

@@ -69,8 +69,10 @@ pub struct Room {
     pub trigger: u64,
     /// Pruning that comes down to this needs no summary.
     pub goal: u64,
-    /// For the newest messages.
+    /// For the newest messages, beside a summary.
     pub tail: u64,
+    /// For the newest messages, where pruning suffices. Each of them is paid for once more, so there are fewer.
+    pub fresh: u64,
     /// For a summary.
     pub summary: u64,
 }
@@ -79,6 +81,8 @@ pub struct Room {
 const CROWDED: f64 = 0.85;
 /// After a pass there must be this much less, or the next one would follow at once.
 const GOAL: f64 = 0.6;
+/// The part of the room for the newest messages that pruning leaves as it is.
+const FRESH: f64 = 0.5;
 const LARGEST_SUMMARY: u64 = 10_000;
 
 impl Room {
@@ -89,10 +93,12 @@ impl Room {
         let usable = window.saturating_sub(output);
         let wanted = part(usable, policy.threshold.clamp(0.05, 0.95));
         let trigger = if fixed.saturating_mul(2) > wanted { part(usable, CROWDED) } else { wanted };
+        let tail = part(trigger, policy.target_ratio.clamp(0.1, 0.8));
         Self {
             trigger,
             goal: fixed.saturating_add(part(trigger.saturating_sub(fixed), GOAL)),
-            tail: part(trigger, policy.target_ratio.clamp(0.1, 0.8)),
+            tail,
+            fresh: part(tail, FRESH),
             summary: part(window, 0.05).clamp(256, LARGEST_SUMMARY),
         }
     }
@@ -100,6 +106,12 @@ impl Room {
 
 fn part(whole: u64, ratio: f64) -> u64 {
     (whole as f64 * ratio) as u64
+}
+
+/// The pass that put this message in the place of something, counted from the last summary on, which itself is 0. What
+/// stands in front of the last message of a pass changes only with a summary.
+pub fn pass_of(message: &Message) -> Option<u64> {
+    mask::pass_in(message).or_else(|| is_summary(message).then_some(0))
 }
 
 /// What made a conversation too long.
@@ -238,7 +250,7 @@ mod tests {
     fn the_room_is_a_part_of_the_window_unless_the_prompt_takes_most_of_it() {
         let policy = Policy::default();
         let room = Room::of(&policy, 64_000, None, 3_000);
-        assert_eq!(room, Room { trigger: 32_000, goal: 20_400, tail: 6_400, summary: 3_200 });
+        assert_eq!(room, Room { trigger: 32_000, goal: 20_400, tail: 6_400, fresh: 3_200, summary: 3_200 });
         assert_eq!(Room::of(&policy, 200_000, Some(64_000), 3_000).trigger, 68_000);
         assert_eq!(Room::of(&policy, 8_192, Some(8_192), 3_000).trigger, 6_963, "a cap that leaves nothing is no cap");
         assert_eq!(Room::of(&policy, 1_000_000, None, 3_000).summary, 10_000);
