@@ -2,7 +2,7 @@
 //!
 //! Whoever writes the summary answers at once, so that nothing but our own work is on the clock.
 
-use hermes_core::context::{Compressor, Engine, Job, Material, Meter, Policy, Room, Rows, Scribe};
+use hermes_core::context::{Compressor, Engine, Job, Material, Meter, Policy, Room, Rows, Scribe, Trigger};
 use hermes_types::{Assistant, CallId, Fault, Message, Reply, ToolCall};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -65,7 +65,7 @@ fn pass(history: &[Arc<Message>], meter: &Meter, window: u64) -> (Duration, &'st
         policy: &policy,
         rows: &rows,
         focus: None,
-        force: false,
+        trigger: Trigger::Threshold,
         meter,
     };
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
