@@ -29,6 +29,7 @@ fn tool(letter: char, tokens: usize) -> Value {
     json!({"name": letter.to_string().repeat(4 * tokens - r#"{"name":""}"#.len())})
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "reads as `messages(vec![…])`")]
 fn messages(parts: Vec<Value>) -> Value {
     json!({"model": "claude-opus", "messages": [{"role": "user", "content": parts}]})
 }
