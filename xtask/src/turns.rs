@@ -5,7 +5,7 @@
 //! the clock. The baseline in the same run is a program that only reads the answer and asks again.
 
 use crate::program::built;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -139,6 +139,12 @@ fn serve(listener: &TcpListener, answers: Vec<String>, tell: &Sender<Duration>) 
 fn request(reader: &mut BufReader<TcpStream>) -> Option<Instant> {
     reader.fill_buf().ok().filter(|bytes| !bytes.is_empty())?;
     let arrived = Instant::now();
+    body(reader)?;
+    Some(arrived)
+}
+
+/// Reads the rest of a request: its headers, and as many bytes as they announce.
+pub(crate) fn body(reader: &mut impl BufRead) -> Option<Vec<u8>> {
     let mut length = 0;
     loop {
         let mut line = String::new();
@@ -153,7 +159,7 @@ fn request(reader: &mut BufReader<TcpStream>) -> Option<Instant> {
     }
     let mut body = vec![0; length];
     reader.read_exact(&mut body).ok()?;
-    Some(arrived)
+    Some(body)
 }
 
 fn calling(n: usize, calls: &[(String, String)]) -> String {

@@ -1,11 +1,12 @@
 //! A server that bills: it counts every request as the simulator of caches does, says so as usage, and plays the script.
 
 use super::probes::{Newest, Questions};
+use crate::turns;
 use hermes_testkit::Move;
 use hermes_testkit::cache::{Bill, Layout, Rules, Till};
 use hermes_types::Usage;
 use serde_json::{Value, json};
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -99,21 +100,7 @@ fn request(reader: &mut BufReader<&TcpStream>) -> Option<(String, Vec<u8>)> {
     let mut first = String::new();
     reader.read_line(&mut first).ok()?;
     let path = first.split_whitespace().nth(1)?.to_owned();
-    let mut length = 0;
-    loop {
-        let mut line = String::new();
-        reader.read_line(&mut line).ok()?;
-        let line = line.trim_end().to_ascii_lowercase();
-        if let Some(value) = line.strip_prefix("content-length:") {
-            length = value.trim().parse().ok()?;
-        }
-        if line.is_empty() {
-            break;
-        }
-    }
-    let mut body = vec![0; length];
-    reader.read_exact(&mut body).ok()?;
-    Some((path, body))
+    Some((path, turns::body(reader)?))
 }
 
 impl Play {
