@@ -130,6 +130,8 @@ impl Book {
         let newest = match taken {
             Ok(newest) => newest,
             Err(error) if refused || before == Memory::Resting => return Err(error),
+            // Somebody was quicker once more: what was continued is not written to any more.
+            Err(error @ StoreError::GoesOn { .. }) => return Err(error),
             // What is in memory will do. The fault comes back to whoever writes next, and is told there.
             Err(_) => {
                 *self.memory() = if before == Memory::InStep { Memory::AtWork } else { Memory::Astray };
@@ -149,14 +151,14 @@ impl Book {
 
     /// Takes the session, or the one in which another program went on with a shorter conversation.
     async fn take(&self, store: &dyn SessionStore) -> Result<Option<MessageId>, StoreError> {
-        loop {
-            match store.take(&self.session()).await {
-                Err(StoreError::GoesOn { next, .. }) => {
-                    *self.session.lock().unwrap_or_else(PoisonError::into_inner) = next;
-                    *self.newest.lock().unwrap_or_else(PoisonError::into_inner) = None;
-                }
-                taken => return taken,
+        match store.take(&self.session()).await {
+            Err(StoreError::GoesOn { session, .. }) => {
+                let tip = store.tip(&session).await?;
+                *self.session.lock().unwrap_or_else(PoisonError::into_inner) = tip.clone();
+                *self.newest.lock().unwrap_or_else(PoisonError::into_inner) = None;
+                store.take(&tip).await
             }
+            taken => taken,
         }
     }
 

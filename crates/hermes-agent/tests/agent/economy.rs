@@ -141,3 +141,21 @@ async fn old_results_make_room_and_can_be_read_again() {
         drop(server.take_violations());
     }
 }
+
+#[tokio::test]
+async fn whoever_holds_the_old_session_goes_on_where_another_made_it_shorter() {
+    let greeted = [Move::say("Hello.").no_usage()];
+    let read =
+        (0..14).map(reading).chain([Move::say("All read.").no_usage(), Move::say("It is still here.").no_usage()]);
+    let server = ModelServer::start(greeted.into_iter().chain(read).collect::<Vec<_>>()).await;
+    let stage = stage(&server, MODES[0], 24_000).await;
+    let mut one = stage.agent();
+    stage.turn(&mut one, "Hello?").await;
+    let mut other = stage.resume().await;
+    stage.turn(&mut one, RULE).await;
+    assert_ne!(one.session().as_str(), FIRST);
+    let outcome = stage.turn(&mut other, "And now?").await;
+    assert_eq!(outcome.text.as_deref(), Some("It is still here."), "{:?}", outcome.end);
+    assert_eq!((other.session(), &outcome.session), (one.session(), one.session()));
+    drop(server.take_violations());
+}

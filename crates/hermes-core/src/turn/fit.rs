@@ -104,6 +104,8 @@ impl Turn<'_> {
             Ok(made) => {
                 self.declined_at = None;
                 self.tell_compressed(trigger, before, made, began).await?;
+                // A summary costs something too: what follows is asked for only if there is something left.
+                self.may_go_on(stop)?;
                 Ok(true)
             }
             Err(Declined::Interrupted) => Err(End::Interrupted(Interrupted::WhileAsking)),
@@ -125,7 +127,11 @@ impl Turn<'_> {
         self.notice(Notice::Compressing { tokens });
         let economy = self.ports.economy;
         for hook in self.ports.hooks {
-            hook.shortens(self.talk.history()).await;
+            tokio::select! {
+                biased;
+                () = stop.wait() => return Ok(Err(Declined::Interrupted)),
+                () = hook.shortens(self.talk.history()) => {}
+            }
         }
         let rows = self.ports.book.rows().await;
         let scribe = Author { turn: self, trigger, stop, receipts: Mutex::default() };

@@ -321,3 +321,16 @@ async fn sub_agents_make_their_own_conversations_shorter() {
     assert!(shortened >= 1, "{family:?}");
     server.finish();
 }
+
+#[tokio::test]
+async fn a_summary_that_uses_up_what_may_be_spent_is_the_last_thing_asked() {
+    let server = thinking_aloud(summary).await;
+    let mut stage = with_policy(&server, MODES[0], WINDOW, Policy::default()).await;
+    // Nothing but the summary is counted by this provider.
+    stage.kit.settings.limits.turn.tokens = Some(1_000);
+    let mut agent = stage.agent();
+    let outcome = stage.turn(&mut agent, RULE).await;
+    assert!(matches!(outcome.end, End::OverBudget(_)), "{:?}", outcome.end);
+    let requests = server.model_requests();
+    assert_eq!(requests.iter().position(asks_for_summary), Some(requests.len() - 1));
+}
