@@ -228,15 +228,19 @@ async fn an_editor_that_saves_at_the_same_time_loses_nothing_unsaid() {
             std::fs::rename(&fresh, &path).unwrap();
         }
     });
-    let mut applied = 0;
+    let mut spaced = false;
     while !outside.is_finished() {
-        let told = stage.call("patch", replace("a.txt", "mine: 0", "mine: 0 ")).await;
-        let back = stage.call("patch", replace("a.txt", "mine: 0 ", "mine: 0")).await;
-        applied += usize::from(told["success"] == true) + usize::from(back["success"] == true);
+        let (old, new) = if spaced { ("mine: 0 ", "mine: 0") } else { ("mine: 0", "mine: 0 ") };
+        let told = stage.call("patch", replace("a.txt", old, new)).await;
+        // How often the editor is quicker is up to the machine; a patch that did not go in says why.
+        assert!(told["success"] == true || told["error"].is_string(), "{told}");
+        spaced = stage.read("a.txt").ends_with("mine: 0 \n");
     }
     outside.join().unwrap();
-    assert!(applied > 0);
+    let told = stage.call("patch", replace("a.txt", "mine: 0", "mine: 1")).await;
+    assert_eq!(told["success"], true, "with nobody else there it goes in: {told}");
     let text = stage.read("a.txt");
+    assert!(text.contains("mine: 1"), "{text}");
     assert!(text.starts_with("count: "), "the file is whole: {text}");
 }
 
