@@ -75,6 +75,7 @@ impl Bench {
         let ports = Ports {
             face: Arc::new(Nobody),
             adviser: None,
+            aide: None,
             lasting: Arc::new(Forgetful),
             clock: clock.clone(),
             listener: Arc::new(|_: Event| {}),

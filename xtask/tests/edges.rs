@@ -1,20 +1,23 @@
-//! Dependencies point one way: `types <- core <- {model, tools, store} <- agent <- {batch, serve} <- cli`. HTTP lives in the model
-//! crate and SQL in the store; what only tests need never gets into the program. Cargo itself is asked, so the rule
-//! cannot drift away from the manifests.
+//! Dependencies point one way: `types <- core <- {model, store, tools <- {web, mcp, plugins}} <- agent <- {batch, serve}
+//! <- cli`. HTTP lives in the crates that speak to servers and SQL in the store; what only tests need never gets into the
+//! program. Cargo itself is asked, so the rule cannot drift away from the manifests.
 #![allow(clippy::expect_used, reason = "a panic is how this test reports a workspace it cannot read")]
 
 use serde_json::{Value, json};
 use std::process::Command;
 
-const ORDER: &str = "types <- core <- {model, tools, store} <- agent <- {batch, serve} <- cli";
+const ORDER: &str = "types <- core <- {model, store, tools <- {web, mcp, plugins}} <- agent <- {batch, serve} <- cli";
 
 /// Each crate and what it may build on.
-const LAYERS: [(&str, &[&str]); 9] = [
+const LAYERS: [(&str, &[&str]); 12] = [
     ("hermes-types", &[]),
     ("hermes-core", &["hermes-types"]),
     ("hermes-model", &["hermes-types", "hermes-core"]),
     ("hermes-tools", &["hermes-types", "hermes-core"]),
     ("hermes-store", &["hermes-types", "hermes-core"]),
+    ("hermes-web", &["hermes-types", "hermes-core", "hermes-tools"]),
+    ("hermes-mcp", &["hermes-types", "hermes-core", "hermes-tools"]),
+    ("hermes-plugins", &["hermes-types", "hermes-core", "hermes-tools"]),
     ("hermes-agent", &["hermes-types", "hermes-core", "hermes-model", "hermes-tools", "hermes-store"]),
     ("hermes-batch", &["hermes-types", "hermes-core", "hermes-model", "hermes-tools", "hermes-store", "hermes-agent"]),
     ("hermes-serve", &["hermes-types", "hermes-core", "hermes-model", "hermes-tools", "hermes-store", "hermes-agent"]),
@@ -26,6 +29,9 @@ const LAYERS: [(&str, &[&str]); 9] = [
             "hermes-model",
             "hermes-tools",
             "hermes-store",
+            "hermes-web",
+            "hermes-mcp",
+            "hermes-plugins",
             "hermes-agent",
             "hermes-batch",
             "hermes-serve",
@@ -37,13 +43,13 @@ const LAYERS: [(&str, &[&str]); 9] = [
 const WORKSHOP: [&str; 3] = [STAGE, "hermes-fuzz", "xtask"];
 const STAGE: &str = "hermes-testkit";
 
-/// Foreign crates that have one home.
-const HOMES: [(&str, &str); 5] = [
-    ("reqwest", "hermes-model"),
-    ("hyper", "hermes-model"),
-    ("hyper-util", "hermes-model"),
-    ("rustls", "hermes-model"),
-    ("rusqlite", "hermes-store"),
+/// Foreign crates that only these may use.
+const HOMES: [(&str, &[&str]); 5] = [
+    ("reqwest", &["hermes-model", "hermes-web", "hermes-mcp"]),
+    ("hyper", &["hermes-model"]),
+    ("hyper-util", &["hermes-model"]),
+    ("rustls", &["hermes-model", "hermes-web", "hermes-mcp"]),
+    ("rusqlite", &["hermes-store"]),
 ];
 
 /// Every edge that must not be, in words.
@@ -60,25 +66,28 @@ fn wrong_edges(metadata: &Value) -> Vec<String> {
         for dependency in list(package, "dependencies") {
             let on = text(dependency, "name");
             let for_tests = dependency["kind"] == "dev";
-            let home = HOMES.iter().find(|(foreign, _)| *foreign == on).map(|(_, home)| *home);
+            let homes = HOMES.iter().find(|(foreign, _)| *foreign == on).map(|(_, homes)| *homes);
             let allowed = match layer {
                 None => on != "xtask" && on != "hermes-fuzz",
-                Some(_) if !ours.contains(&on) => home.is_none_or(|home| home == name),
+                Some(_) if !ours.contains(&on) => homes.is_none_or(|homes| homes.contains(&name)),
                 Some(_) if on == STAGE => for_tests,
                 Some(below) => below.contains(&on),
             };
             if !allowed {
-                wrong.push(explained(name, on, home, for_tests));
+                wrong.push(explained(name, on, homes, for_tests));
             }
         }
     }
     wrong
 }
 
-fn explained(name: &str, on: &str, home: Option<&str>, for_tests: bool) -> String {
+fn explained(name: &str, on: &str, homes: Option<&[&str]>, for_tests: bool) -> String {
     let place = if for_tests { "even in tests" } else { "at all" };
-    match home {
-        Some(home) => format!("{name} must not use {on} {place}: it lives in {home} alone; ask for it through a port"),
+    match homes {
+        Some(homes) => {
+            let homes = homes.join(", ");
+            format!("{name} must not use {on} {place}: it lives in {homes} alone; ask for it through a port")
+        }
         None if WORKSHOP.contains(&on) => {
             format!("{name} must not use {on} outside of tests: it is no part of the program")
         }
@@ -124,10 +133,10 @@ fn wrong_edges_are_explained() {
     ]});
     let expected = [
         "hermes-types must not use hermes-core even in tests: dependencies point one way, \
-         types <- core <- {model, tools, store} <- agent <- {batch, serve} <- cli",
+         types <- core <- {model, store, tools <- {web, mcp, plugins}} <- agent <- {batch, serve} <- cli",
         "hermes-tools must not use hermes-model at all: dependencies point one way, \
-         types <- core <- {model, tools, store} <- agent <- {batch, serve} <- cli",
-        "hermes-tools must not use reqwest at all: it lives in hermes-model alone; ask for it through a port",
+         types <- core <- {model, store, tools <- {web, mcp, plugins}} <- agent <- {batch, serve} <- cli",
+        "hermes-tools must not use reqwest at all: it lives in hermes-model, hermes-web, hermes-mcp alone; ask for it through a port",
         "hermes-model must not use rusqlite even in tests: it lives in hermes-store alone; ask for it through a port",
         "hermes-model must not use hermes-testkit outside of tests: it is no part of the program",
         "hermes-magic is in no layer; give it a row in xtask/tests/edges.rs",

@@ -74,6 +74,7 @@ async fn kit(home: &std::path::Path, feed: &Feed) -> Result<Kit, Box<dyn std::er
     let ports = Ports {
         face: Arc::new(Nobody), // nobody to ask: what is dangerous does not run
         adviser: None,
+        aide: None,
         lasting: Arc::new(NothingLasts),
         clock: clock.clone(),
         listener: Arc::new(feed.clone()),
@@ -90,6 +91,7 @@ async fn kit(home: &std::path::Path, feed: &Feed) -> Result<Kit, Box<dyn std::er
         clock,
         listener: Arc::new(feed.clone()),
         hooks: Vec::new(),
+        call_hooks: Vec::new(),
         scribe: None,
         settings: Settings::default(),
     })

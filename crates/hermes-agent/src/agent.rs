@@ -15,6 +15,7 @@ use hermes_core::turn::budget::{ITERATIONS, Limits, Purse};
 use hermes_core::turn::{Asked, Economy, Inbox, Outcome, Ports, TurnHook, run_turn};
 use hermes_tools::desk::{Desk, Reach, Workshop};
 use hermes_tools::registry::Registry;
+use hermes_tools::run::Hook;
 use hermes_types::{
     BreakCause, EndReason, Event, Kinship, Message, Moment, NewSession, Notice, Reasoning, RowState, SessionId, Spent,
     StoredMessage,
@@ -40,6 +41,8 @@ pub struct Kit {
     pub clock: Arc<dyn Clock>,
     pub listener: Arc<dyn Listener>,
     pub hooks: Vec<Arc<dyn TurnHook>>,
+    /// What stands around each call, its sub-agents' included.
+    pub call_hooks: Vec<Arc<dyn Hook>>,
     /// Who writes the summaries of conversations that grew too long, where that is not the model that holds them.
     pub scribe: Option<Arc<dyn Scribe>>,
     pub settings: Settings,
@@ -213,7 +216,7 @@ impl Agent {
         talk.reasoning = kit.settings.reasoning;
         talk.max_output_tokens = kit.settings.max_output_tokens;
         let book = Book::new(kit.store.clone(), talk.session.clone(), kit.clock.clone());
-        let hands = DeskHands::new(kit.registry.clone(), tools, desk);
+        let hands = DeskHands::new(kit.registry.clone(), tools, &kit.call_hooks, desk);
         Self { kit, talk, book, hands, inbox: Arc::default(), unborn, purse: None, crew: None }
     }
 

@@ -7,7 +7,7 @@ use hermes_core::turn::{Hands, Ran};
 use hermes_tools::desk::Desk;
 use hermes_tools::effects::Effects;
 use hermes_tools::registry::Registry;
-use hermes_tools::run::{self, Aborted, Witness};
+use hermes_tools::run::{self, Aborted, Hook, Witness};
 use hermes_types::{Finished, ToolCall, ToolDefinition};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -21,8 +21,14 @@ pub(crate) struct DeskHands {
 }
 
 impl DeskHands {
-    pub(crate) fn new(registry: Arc<Registry>, names: BTreeSet<String>, desk: Arc<Desk>) -> Self {
+    pub(crate) fn new(
+        registry: Arc<Registry>,
+        names: BTreeSet<String>,
+        hooks: &[Arc<dyn Hook>],
+        desk: Arc<Desk>,
+    ) -> Self {
         let hands = run::Hands::new(registry.clone(), names.clone());
+        let hands = hooks.iter().fold(hands, |hands, hook| hands.with_hook(hook.clone()));
         Self { registry, names, hands, desk }
     }
 

@@ -126,6 +126,7 @@ impl Parts<'_> {
             clock,
             listener: self.listener.clone(),
             hooks: Vec::new(),
+            call_hooks: Vec::new(),
             scribe: economy::scribe(self.app, self.hands, self.runtime)?,
             settings: hermes_agent::Settings {
                 compression: economy::policy(settings)?,

@@ -12,14 +12,15 @@ use hermes_core::store::SessionStore;
 use hermes_core::till::Till;
 use hermes_model::auxiliary::Auxiliary;
 use hermes_model::provider::table::PROVIDERS;
-use hermes_model::resolve::Ask;
+use hermes_model::resolve::{Ask, Runtime};
+use hermes_tools::aide::Aide;
 use hermes_tools::builtin;
 use hermes_tools::desk::{Desk, Ports, Workshop};
 use hermes_tools::face::{Adviser, ApprovalQuestion, Clarification, Face, Nobody, Reply};
 use hermes_tools::gate::{Answer, Channel, Yolo};
 use hermes_tools::registry::Registry;
 use hermes_tools::settings::{Settings, Surroundings};
-use hermes_types::SessionId;
+use hermes_types::{Fault, Reply as Answered, Request, SessionId};
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -106,9 +107,13 @@ impl Hands {
             settings.approvals.yolo = Yolo::On;
         }
         let till = Arc::new(Till::new(past.clone(), app.clock.clone()));
+        let auxiliary = auxiliary(app, &till);
         let ports = Ports {
             face,
-            adviser: adviser(app, &till, stop),
+            adviser: auxiliary.as_ref().map(|(auxiliary, main)| {
+                Arc::new(Counsel::new(auxiliary.clone(), main.clone(), stop.clone())) as Arc<dyn Adviser>
+            }),
+            aide: auxiliary.map(|(auxiliary, main)| Arc::new(Helper { auxiliary, main }) as Arc<dyn Aide>),
             lasting: Arc::new(Allowlist::new(app.home.clone())),
             clock: app.clock.clone(),
             listener,
@@ -192,11 +197,23 @@ pub(crate) fn effective(app: &App) -> Value {
 }
 
 /// Where a model is configured, one may be consulted; without any, a person decides alone.
-fn adviser(app: &App, till: &Arc<Till>, stop: &Stop) -> Option<Arc<dyn Adviser>> {
+fn auxiliary(app: &App, till: &Arc<Till>) -> Option<(Arc<Auxiliary>, Runtime)> {
     let main = app.knowledge.resolve(&Ask::default()).ok()?;
     let parts = (app.knowledge.clone(), app.auth.clone(), app.transport.clone(), app.clock.clone());
     let auxiliary = Arc::new(Auxiliary::new(parts.0, parts.1, parts.2, parts.3).paid_at(till.clone()));
-    Some(Arc::new(Counsel::new(auxiliary, main, stop.clone())))
+    Some((auxiliary, main))
+}
+
+/// Does the side jobs of tools with the models that are set for them.
+struct Helper {
+    auxiliary: Arc<Auxiliary>,
+    main: Runtime,
+}
+
+impl Aide for Helper {
+    fn ask<'a>(&'a self, task: &'a str, request: Request, stop: &'a Stop) -> BoxFuture<'a, Result<Answered, Fault>> {
+        Box::pin(self.auxiliary.ask(task, request, &self.main, stop))
+    }
 }
 
 fn surroundings(app: &App) -> Surroundings {

@@ -1,6 +1,7 @@
 //! What calls work with. The [`Workshop`] is shared by all conversations of a process; a [`Desk`] belongs to one
 //! conversation (or one sub-agent) and holds what it remembers between calls; [`Cx`] is what one call gets.
 
+use crate::aide::Aide;
 use crate::checkpoint::{Checkpoints, looks_destructive};
 use crate::delegate::Crew;
 use crate::effects::{Access, Effects};
@@ -10,7 +11,7 @@ use crate::files::{History, Traffic};
 use crate::gate::{Channel, Gate, LastingConsent};
 use crate::memory::MemoryStore;
 use crate::process::Processes;
-use crate::run::{Ground, Guardrail, Hints, Room, Spill};
+use crate::run::{Ground, Guardrail, Hands, Hints, Room, Spill};
 use crate::settings::Settings;
 use crate::terminal::Terminal;
 use crate::terminal::sandbox::Sandbox;
@@ -32,6 +33,8 @@ pub struct Workshop {
     pub settings: Settings,
     pub gate: Gate,
     pub face: Arc<dyn Face>,
+    /// A model for jobs beside the conversation, where there is one.
+    pub aide: Option<Arc<dyn Aide>>,
     pub clock: Arc<dyn Clock>,
     pub listener: Arc<dyn Listener>,
     pub processes: Processes,
@@ -82,6 +85,8 @@ pub struct Desk {
 #[derive(Clone)]
 pub struct Cx {
     pub desk: Arc<Desk>,
+    /// For tools that call others: everything about those calls is as if the model had made them.
+    pub hands: Hands,
     pub call: CallId,
     pub stop: Stop,
 }
@@ -90,6 +95,7 @@ pub struct Cx {
 pub struct Ports {
     pub face: Arc<dyn Face>,
     pub adviser: Option<Arc<dyn Adviser>>,
+    pub aide: Option<Arc<dyn Aide>>,
     pub lasting: Arc<dyn LastingConsent>,
     pub clock: Arc<dyn Clock>,
     pub listener: Arc<dyn Listener>,
@@ -97,7 +103,7 @@ pub struct Ports {
 
 impl Workshop {
     pub fn new(settings: Settings, ports: Ports) -> Arc<Self> {
-        let Ports { face, adviser, lasting, clock, listener } = ports;
+        let Ports { face, adviser, aide, lasting, clock, listener } = ports;
         let gate =
             Gate::new(settings.approvals.clone(), &settings.around, face.clone(), adviser, clock.clone(), lasting);
         let scanner = Arc::new(Scanner::new());
@@ -110,6 +116,7 @@ impl Workshop {
             traffic: Traffic::default(),
             scanner,
             face,
+            aide,
             clock,
             listener,
             settings,

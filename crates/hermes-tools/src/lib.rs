@@ -4,6 +4,7 @@
 //! and asks the [`gate`] before each; commands run in [`terminal`] and [`process`], files are read and changed in native
 //! code ([`files`]). Every call gets exactly one result, whatever happens.
 
+pub mod aide;
 pub mod args;
 pub mod builtin;
 pub mod checkpoint;

@@ -124,6 +124,7 @@ impl Stage {
             clock,
             listener,
             hooks: Vec::new(),
+            call_hooks: Vec::new(),
             scribe: None,
             settings: plan.settings,
         };
@@ -288,6 +289,7 @@ fn workshop(root: &Path, plan: &Plan, clock: &Arc<dyn Clock>, listener: &Arc<dyn
     let ports = Ports {
         face: plan.face.clone(),
         adviser: None,
+        aide: None,
         lasting: Arc::new(NotKept),
         clock: clock.clone(),
         listener: listener.clone(),

@@ -79,6 +79,7 @@ impl Stage {
         let ports = Ports {
             face: Arc::new(Nobody),
             adviser: None,
+            aide: None,
             lasting: Arc::new(Nothing),
             clock: Arc::new(RealClock::default()),
             listener: Arc::new(|_| {}),

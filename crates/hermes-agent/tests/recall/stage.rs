@@ -63,6 +63,7 @@ impl Stage {
         let ports = Ports {
             face: Arc::new(Nobody),
             adviser: None,
+            aide: None,
             lasting: Arc::new(NothingLasts),
             clock: clock.clone(),
             listener: Arc::new(|_: Event| {}),

@@ -33,12 +33,13 @@ use read::Read;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
-/// The tools of a conversation, ready to be used.
+/// The tools of a conversation, ready to be used. A copy is the same hands: calls made from inside of a call use one.
+#[derive(Clone)]
 pub struct Hands {
     registry: Arc<Registry>,
     hooks: Vec<Arc<dyn Hook>>,
     /// The names this conversation may call; others are unknown to it.
-    offered: BTreeSet<String>,
+    offered: Arc<BTreeSet<String>>,
 }
 
 /// A tool found that the turn cannot go on. The results are there nevertheless: one for each call.
@@ -50,7 +51,7 @@ pub struct Aborted {
 
 impl Hands {
     pub fn new(registry: Arc<Registry>, offered: BTreeSet<String>) -> Self {
-        Self { registry, hooks: Vec::new(), offered }
+        Self { registry, hooks: Vec::new(), offered: Arc::new(offered) }
     }
 
     /// Hooks see a call in the order they were added.
@@ -58,6 +59,15 @@ impl Hands {
     pub fn with_hook(mut self, hook: Arc<dyn Hook>) -> Self {
         self.hooks.push(hook);
         self
+    }
+
+    /// The names this conversation may call.
+    pub fn offered(&self) -> &BTreeSet<String> {
+        &self.offered
+    }
+
+    pub fn registry(&self) -> &Arc<Registry> {
+        &self.registry
     }
 
     /// Runs the calls of one reply. One result for each, in their order.
@@ -120,7 +130,7 @@ impl Hands {
         stop: &Stop,
     ) -> Option<Read> {
         match carried.take() {
-            Some(read) => Some(read.again(desk, stop)),
+            Some(read) => Some(read.again(self, desk, stop)),
             None => Some(self.read(waiting.pop_front()?, desk, stop).await),
         }
     }

@@ -72,12 +72,12 @@ impl Read {
     }
 
     /// The same call against the world as it is now: earlier calls may have moved it to another directory.
-    pub(super) fn again(self, desk: &Arc<Desk>, stop: &Stop) -> Self {
+    pub(super) fn again(self, hands: &Hands, desk: &Arc<Desk>, stop: &Stop) -> Self {
         let Self { call, shown, state } = self;
         let state = match state {
             State::Ready(candidate) => {
                 let Candidate { entry, arguments, wanted, .. } = *candidate;
-                prepare(&call, entry, arguments, wanted, desk, stop)
+                hands.prepare(&call, entry, arguments, wanted, desk, stop)
             }
             ended => ended,
         };
@@ -110,7 +110,7 @@ impl Hands {
             Ok(wanted) => {
                 let coerced = coerce(Value::Object(arguments), &entry.card.parameters);
                 coerced.warnings.iter().for_each(|warning| tracing::warn!(tool = name, "{warning}"));
-                prepare(call, entry, coerced.arguments, wanted, desk, stop)
+                self.prepare(call, entry, coerced.arguments, wanted, desk, stop)
             }
             Err(message) => {
                 let content = json!({ "error": message }).to_string();
@@ -177,23 +177,24 @@ impl Hands {
         }
         finished
     }
-}
 
-fn prepare(
-    call: &ToolCall,
-    entry: Entry,
-    arguments: Object,
-    wanted: Option<Wanted>,
-    desk: &Arc<Desk>,
-    stop: &Stop,
-) -> State {
-    let cx = Cx { desk: desk.clone(), call: call.id.clone(), stop: stop.child() };
-    let tool = entry.tool.clone();
-    let prepared = std::panic::catch_unwind(AssertUnwindSafe(|| tool.prepare(arguments.clone(), &cx)));
-    let prepared = prepared.unwrap_or_else(|_| Err(ToolError::told(sanitise::error(UNREAD))));
-    match prepared {
-        Ok(prepared) => State::Ready(Box::new(Candidate { entry, arguments, cx, prepared, wanted })),
-        Err(ToolError::Tell(content)) => State::Ended(Finished::refused(call, Status::Failed, content.to_string())),
-        Err(ToolError::Abort(reason)) => State::Abort(reason),
+    fn prepare(
+        &self,
+        call: &ToolCall,
+        entry: Entry,
+        arguments: Object,
+        wanted: Option<Wanted>,
+        desk: &Arc<Desk>,
+        stop: &Stop,
+    ) -> State {
+        let cx = Cx { desk: desk.clone(), hands: self.clone(), call: call.id.clone(), stop: stop.child() };
+        let tool = entry.tool.clone();
+        let prepared = std::panic::catch_unwind(AssertUnwindSafe(|| tool.prepare(arguments.clone(), &cx)));
+        let prepared = prepared.unwrap_or_else(|_| Err(ToolError::told(sanitise::error(UNREAD))));
+        match prepared {
+            Ok(prepared) => State::Ready(Box::new(Candidate { entry, arguments, cx, prepared, wanted })),
+            Err(ToolError::Tell(content)) => State::Ended(Finished::refused(call, Status::Failed, content.to_string())),
+            Err(ToolError::Abort(reason)) => State::Abort(reason),
+        }
     }
 }

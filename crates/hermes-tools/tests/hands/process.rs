@@ -276,6 +276,7 @@ async fn a_later_run_finds_what_still_runs_and_nothing_else() {
     let ports = Ports {
         face: Arc::new(Nobody),
         adviser: None,
+        aide: None,
         lasting: stage.kept.clone(),
         clock: Arc::new(RealClock::default()),
         listener: Arc::new(|_| {}),

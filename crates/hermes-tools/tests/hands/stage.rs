@@ -90,6 +90,7 @@ impl Stage {
         let ports = Ports {
             face: person.clone(),
             adviser: None,
+            aide: None,
             lasting: kept.clone(),
             clock: clock.clone(),
             listener: Arc::new(move |event: Event| heard.lock().expect("events").push(event)),
