@@ -13,6 +13,7 @@ mod words;
 mod work;
 pub(crate) mod wrap;
 
+pub(crate) use words::describe;
 use crate::args::OutputFormat;
 use drawing::{Voice, err, laid_out};
 use hermes_core::stop::Stop;

@@ -285,7 +285,7 @@ async fn prepare(
     }
     screen.show_reasoning(app.settings.bool_at("display.show_reasoning")?);
     let wanted = Ask { provider: provider.clone(), model: model.clone(), ..Ask::default() };
-    let (wanted, runtime) = choose(wanted, &app, screen).await?;
+    let (wanted, runtime) = choose(wanted, &app, &|text| screen.remark(text)).await?;
     for note in &runtime.notes {
         screen.remark(note);
     }
@@ -298,7 +298,7 @@ async fn prepare(
 }
 
 /// What will be asked for. With nothing configured, a server on this machine will do.
-async fn choose(wanted: Ask, app: &App, screen: &Screen) -> Result<(Ask, Runtime), Trouble> {
+pub(super) async fn choose(wanted: Ask, app: &App, remark: &(dyn Fn(&str) + Sync)) -> Result<(Ask, Runtime), Trouble> {
     let error = match app.knowledge.resolve(&wanted) {
         Ok(runtime) => return Ok((wanted, runtime)),
         Err(error) => error,
@@ -311,7 +311,7 @@ async fn choose(wanted: Ask, app: &App, screen: &Screen) -> Result<(Ask, Runtime
             let first = local.models.first().map(|model| model.id.clone());
             let model = wanted.model.clone().or(first);
             let name = model.as_deref().unwrap_or_default();
-            screen.remark(&format!(
+            remark(&format!(
                 "using {name} at {} ({}); `hermes model` makes it a choice",
                 local.provider.label, local.base_url
             ));
@@ -326,7 +326,7 @@ async fn choose(wanted: Ask, app: &App, screen: &Screen) -> Result<(Ask, Runtime
                      `hermes config set model.default MODEL`, or `-m MODEL` for once"
                 )));
             };
-            screen.remark(&format!("using {model}, the first model at {base_url}"));
+            remark(&format!("using {model}, the first model at {base_url}"));
             Ask { model: Some(model), ..wanted }
         }
         _ => return Err(Trouble::of_choice(error, wanted.provider.as_deref())),
