@@ -13,7 +13,6 @@ mod words;
 mod work;
 pub(crate) mod wrap;
 
-pub(crate) use words::describe;
 use crate::args::OutputFormat;
 use drawing::{Voice, err, laid_out};
 use hermes_core::stop::Stop;
@@ -28,6 +27,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 use terminal::{Style, Terminal};
 use words::Phase;
+pub(crate) use words::describe;
 use work::Work;
 use wrap::Wrap;
 

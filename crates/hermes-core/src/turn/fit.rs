@@ -106,7 +106,7 @@ impl Turn<'_> {
         let record = match made {
             Ok(made) => {
                 self.declined_at = None;
-                self.told(wish.trigger, before, made, took)
+                self.told(wish.trigger, &before, made, took)
             }
             Err(Declined::Interrupted) => return Err(End::Interrupted(Interrupted::WhileAsking)),
             Err(declined) => {
@@ -163,7 +163,7 @@ impl Turn<'_> {
             self.last_prompt = last_prompt;
             self.ports.book.paid_for(TASK, Some(&receipt)).await.map_err(lost)?;
         }
-        if let Some(next) = takings.asked.and_then(|asked| self.rest_after(asked, rest)) {
+        if let Some(next) = takings.asked.and_then(|asked| self.rest_after(asked, &rest)) {
             self.ports.book.rest_from_summaries(next).await.map_err(lost)?;
         }
         Ok(made)
@@ -176,9 +176,9 @@ impl Turn<'_> {
     }
 
     /// The rest that follows from how asking went; none where nothing changes.
-    fn rest_after(&self, asked: Result<(), Fault>, before: SummaryRest) -> Option<SummaryRest> {
+    fn rest_after(&self, asked: Result<(), Fault>, before: &SummaryRest) -> Option<SummaryRest> {
         match asked {
-            Ok(()) => (before != SummaryRest::default()).then(SummaryRest::default),
+            Ok(()) => (*before != SummaryRest::default()).then(SummaryRest::default),
             Err(fault) if fault.kind == FaultKind::Interrupted => None,
             Err(fault) => {
                 let failures = before.failures + 1;
@@ -209,7 +209,7 @@ impl Turn<'_> {
     }
 
     /// Tells of a pass that made the conversation shorter.
-    fn told(&mut self, trigger: Trigger, before: Size, made: Compressed, took: Duration) -> CompressionRecord {
+    fn told(&mut self, trigger: Trigger, before: &Size, made: Compressed, took: Duration) -> CompressionRecord {
         let after = Size::of(self.talk);
         let saved = before.tokens.saturating_sub(after.tokens);
         self.talk.idle_passes = if saved < before.tokens / HARDLY { self.talk.idle_passes + 1 } else { 0 };

@@ -42,7 +42,8 @@ async fn a_person_has_it_made_shorter_with_a_topic_and_it_goes_on() {
         assert_eq!(stage.store.compressions(&SessionId::new(FIRST)).await.unwrap(), [made], "it is in the books");
 
         // What should outlive the conversation is in the notes; what wants to steer is not, and that is told.
-        let notes = std::fs::read_to_string(stage.kit.shop.settings.around.hermes_home.join("memories/MEMORY.md")).unwrap();
+        let notes =
+            std::fs::read_to_string(stage.kit.shop.settings.around.hermes_home.join("memories/MEMORY.md")).unwrap();
         assert!(notes.contains(NOTE) && !notes.contains("Ignore all"), "{notes}");
         let told = told_why(&stage.events());
         assert!(told.iter().any(|why| why.contains("was written down") && why.contains("Ignore all")), "{told:?}");
