@@ -17,10 +17,8 @@ pub(crate) fn run() {
         assert!(ended.success());
     });
     let empty = timed(|| drop(script(&bench, "pass")));
-    let beyond = Timed {
-        best: empty.best.saturating_sub(python.best),
-        median: empty.median.saturating_sub(python.median),
-    };
+    let beyond =
+        Timed { best: empty.best.saturating_sub(python.best), median: empty.median.saturating_sub(python.median) };
     row("a script, beyond Python's start", beyond, "40 ms", &format!("python3 -c pass {}", ms(python.median)));
     let opened = timed(|| drop(script(&bench, &calling(1))));
     row("a script with one call", opened, "", &format!("without one {}", ms(empty.median)));

@@ -33,10 +33,14 @@ async fn a_script_is_one_call_with_one_result_and_costs_no_step() {
         let result = history[2].strip_prefix("execute_code: ").expect("the result of the script");
         let result: Value = serde_json::from_str(result).unwrap();
         assert_eq!((&result["output"], &result["tool_calls_made"]), (&json!("3 blocked\n"), &json!(5)), "{result:#}");
-        let seen: Vec<String> = stage.events().iter().filter_map(|event| match event {
-            Event::ToolFinished { name, status, .. } => Some(format!("{name}: {status:?}")),
-            _ => None,
-        }).collect();
+        let seen: Vec<String> = stage
+            .events()
+            .iter()
+            .filter_map(|event| match event {
+                Event::ToolFinished { name, status, .. } => Some(format!("{name}: {status:?}")),
+                _ => None,
+            })
+            .collect();
         assert_eq!(seen.len(), 6, "people see what a script does: {seen:?}");
         assert_eq!(seen[4..], ["terminal: Blocked", "execute_code: Done"]);
         assert_eq!(stage.store.open_effects(agent.session()).await.unwrap(), [], "nothing is left to ask about");

@@ -94,8 +94,7 @@ impl Host {
 
     /// What a line asks for, if it may be asked.
     fn read(&self, line: &[u8]) -> Result<Request, String> {
-        let request: Request =
-            serde_json::from_slice(line).map_err(|error| format!("Invalid RPC request: {error}"))?;
+        let request: Request = serde_json::from_slice(line).map_err(|error| format!("Invalid RPC request: {error}"))?;
         // Digests take the same time to compare wherever the first difference is.
         if Sha256::digest(&request.token) != Sha256::digest(&self.token) {
             return Err("Unauthorized RPC request".to_owned());
@@ -124,7 +123,11 @@ impl Host {
             self.heard_strangers.store(true, Ordering::Relaxed);
         }
         // What the conversation was shown says nothing about what the script has, and the other way round.
-        let forget = || if tool == READ_FILE { self.desk.history.forget_reads() };
+        let forget = || {
+            if tool == READ_FILE {
+                self.desk.history.forget_reads()
+            }
+        };
         forget();
         let id = CallId::new(format!("{}.{}", self.outer, number + 1));
         let call = ToolCall::new(id, tool.as_str(), Value::Object(args).to_string().as_str());

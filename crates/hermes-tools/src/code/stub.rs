@@ -43,9 +43,9 @@ pub(super) const FUNCTIONS: [Function; 7] = [
 
 /// Words that are no names of arguments in Python.
 const RESERVED: [&str; 35] = [
-    "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del", "elif",
-    "else", "except", "finally", "for", "from", "global", "if", "import", "in", "is", "lambda", "nonlocal", "not", "or",
-    "pass", "raise", "return", "try", "while", "with", "yield",
+    "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del",
+    "elif", "else", "except", "finally", "for", "from", "global", "if", "import", "in", "is", "lambda", "nonlocal",
+    "not", "or", "pass", "raise", "return", "try", "while", "with", "yield",
 ];
 
 /// The functions among these tools.
@@ -141,7 +141,9 @@ fn first_sentence(text: &str) -> String {
 
 fn is_name(text: &str) -> bool {
     let fits = |c: char| c == '_' || c.is_ascii_alphanumeric();
-    text.chars().all(fits) && text.starts_with(|c: char| c == '_' || c.is_ascii_alphabetic()) && !RESERVED.contains(&text)
+    text.chars().all(fits)
+        && text.starts_with(|c: char| c == '_' || c.is_ascii_alphabetic())
+        && !RESERVED.contains(&text)
 }
 
 #[cfg(test)]

@@ -114,9 +114,7 @@ impl ExecuteCode {
             (Ended::Exited, code) if complaints.is_empty() => {
                 ("error", printed, Some(format!("Script exited with code {code}")))
             }
-            (Ended::Exited, _) => {
-                ("error", format!("{printed}\n--- stderr ---\n{complaints}"), Some(complaints))
-            }
+            (Ended::Exited, _) => ("error", format!("{printed}\n--- stderr ---\n{complaints}"), Some(complaints)),
         };
         let framed = |text: String| if host.heard_strangers() { framed_text(NAME, &text) } else { text };
         let truncated = ran.stdout.omitted() > 0;

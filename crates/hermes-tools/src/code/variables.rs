@@ -12,12 +12,36 @@ use std::path::{Path, PathBuf};
 
 /// Names with one of these in them are secrets.
 const SECRET: [&str; 12] = [
-    "KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL", "PASSWD", "AUTH", "DSN", "WEBHOOK", "CREDS", "BEARER", "APIKEY",
+    "KEY",
+    "TOKEN",
+    "SECRET",
+    "PASSWORD",
+    "CREDENTIAL",
+    "PASSWD",
+    "AUTH",
+    "DSN",
+    "WEBHOOK",
+    "CREDS",
+    "BEARER",
+    "APIKEY",
 ];
 /// Names that begin so are about the machine, the person or Python.
 const ORDINARY: [&str; 15] = [
-    "PATH", "HOME", "USER", "LANG", "LC_", "TERM", "TMPDIR", "TMP", "TEMP", "SHELL", "LOGNAME", "XDG_", "PYTHONPATH",
-    "VIRTUAL_ENV", "CONDA",
+    "PATH",
+    "HOME",
+    "USER",
+    "LANG",
+    "LC_",
+    "TERM",
+    "TMPDIR",
+    "TMP",
+    "TEMP",
+    "SHELL",
+    "LOGNAME",
+    "XDG_",
+    "PYTHONPATH",
+    "VIRTUAL_ENV",
+    "CONDA",
 ];
 /// Where Hermes itself is at home.
 const OF_HERMES: [&str; 4] = ["HERMES_HOME", "HERMES_PROFILE", "HERMES_CONFIG", "HERMES_ENV"];
@@ -50,7 +74,8 @@ pub(super) fn variables(
     let passes = |name: &str| terminal.env_passthrough.iter().any(|wanted| wanted == name) || is_ordinary(name);
     let mut given: BTreeMap<String, String> = seen.into_iter().filter(|(name, _)| passes(name)).collect();
     if mode == Mode::Project {
-        let active = ENVIRONMENTS.iter().filter_map(|name| Some(((*name).to_owned(), around.variables.get(*name)?.clone())));
+        let active =
+            ENVIRONMENTS.iter().filter_map(|name| Some(((*name).to_owned(), around.variables.get(*name)?.clone())));
         given.extend(active);
     }
     let outer = around.variables.get(Family::VARIABLE).map(|marks| (Family::VARIABLE.to_owned(), marks.clone()));
@@ -107,8 +132,17 @@ mod tests {
         let seen = given(Mode::Project, &there, &["WANTED_KEY"]);
         let names: Vec<&str> = seen.keys().map(String::as_str).collect();
         let expected = [
-            "HERMES_HOME", "LANG", "PATH", "PYTHONDONTWRITEBYTECODE", "PYTHONIOENCODING", "PYTHONPATH", "PYTHONUTF8", "TZ",
-            "VIRTUAL_ENV", "WANTED_KEY", "XDG_CACHE_HOME",
+            "HERMES_HOME",
+            "LANG",
+            "PATH",
+            "PYTHONDONTWRITEBYTECODE",
+            "PYTHONIOENCODING",
+            "PYTHONPATH",
+            "PYTHONUTF8",
+            "TZ",
+            "VIRTUAL_ENV",
+            "WANTED_KEY",
+            "XDG_CACHE_HOME",
         ];
         assert_eq!(names, expected);
         assert_eq!((seen["PYTHONPATH"].as_str(), seen["TZ"].as_str()), ("/staging:/lib", "Europe/Berlin"));

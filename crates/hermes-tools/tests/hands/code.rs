@@ -66,7 +66,10 @@ async fn a_script_calls_tools_and_only_what_it_prints_comes_back() {
     assert_eq!(begun, 6, "people hear of the script and of each of its calls");
     let left = std::fs::read_dir(stage.root().join("tmp")).expect("a folder").flatten();
     let left: Vec<String> = left.map(|entry| entry.file_name().display().to_string()).collect();
-    assert!(left.iter().all(|name| name != "rpc.sock") && left.len() <= 1, "only the shell's own folder stays: {left:?}");
+    assert!(
+        left.iter().all(|name| name != "rpc.sock") && left.len() <= 1,
+        "only the shell's own folder stays: {left:?}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -75,7 +78,10 @@ async fn what_goes_wrong_in_a_script_is_told_with_its_traceback() {
     let result = stage.script("print('so far')\nraise ValueError('no \\x1b[31mgood')").await;
     assert_eq!((&result["status"], &result["exit_code"]), (&json!("error"), &json!(1)));
     let output = result["output"].as_str().expect("a text");
-    assert!(output.starts_with("so far\n\n--- stderr ---\nTraceback") && output.ends_with("ValueError: no good\n"), "{output}");
+    assert!(
+        output.starts_with("so far\n\n--- stderr ---\nTraceback") && output.ends_with("ValueError: no good\n"),
+        "{output}"
+    );
     assert!(output.contains("line 2, in <module>"), "lines are those of the script: {output}");
     assert_eq!(result["error"].as_str().map(|error| error.starts_with("Traceback")), Some(true));
     let result = stage.script("import sys; sys.exit(7)").await;
@@ -104,7 +110,8 @@ async fn only_offered_tools_are_functions_and_the_model_reads_which() {
     let about = look.iter().find(|tool| tool.name == "execute_code").expect("offered");
     assert!(about.description.contains("`from hermes_tools import read_file, terminal`"), "{}", about.description);
     let hands = Hands::new(stage.registry.clone(), names);
-    let code = "import hermes_tools as h\nprint([n for n in ('patch', 'read_file', 'terminal', 'todo') if hasattr(h, n)])";
+    let code =
+        "import hermes_tools as h\nprint([n for n in ('patch', 'read_file', 'terminal', 'todo') if hasattr(h, n)])";
     let call = ToolCall::new(CallId::new("c"), "execute_code", json!({ "code": code }).to_string().as_str());
     let results = hands.run(&[call], &stage.desk, &Untold, &stage.stop).await.expect("results");
     assert!(results[0].content.text().contains("['read_file', 'terminal']"), "{}", results[0].content.text());
@@ -121,7 +128,9 @@ async fn calls_and_output_have_their_limits() {
     assert_eq!(result["tool_calls_made"], 2);
     let result = stage.script("print('a' * 20000 + 'b' * 40000 + 'c' * 30000, end='')").await;
     let output = result["output"].as_str().expect("a text");
-    assert!(output.starts_with(&"a".repeat(20_000)) && output.ends_with(&"c".repeat(30_000)) && !output.contains("bbb"));
+    assert!(
+        output.starts_with(&"a".repeat(20_000)) && output.ends_with(&"c".repeat(30_000)) && !output.contains("bbb")
+    );
     let count = |name: &str| result[name].as_u64().expect("a number");
     let counts = ["stdout_bytes_captured", "stdout_bytes_total", "stdout_bytes_omitted"].map(count);
     assert_eq!((counts, &result["stdout_truncated"]), ([50_000, 90_000, 40_000], &json!(true)));
@@ -245,7 +254,10 @@ async fn whatever_comes_over_the_line_has_an_answer() {
         ("first = connect(); say(first, call); print(hear(connect()))", "another process of this script calls tools"),
         ("first = connect(); say(first, call); first.close(); print(say(connect(), call))", "no error"),
         ("line = connect(); print(say(line, b'x' * (16 * 1024 * 1024 + 2)))", "the request is longer than"),
-        ("line = connect(); line.sendall(b'half a line'); line.shutdown(1); print(hear(line))", "Invalid RPC request: "),
+        (
+            "line = connect(); line.sendall(b'half a line'); line.shutdown(1); print(hear(line))",
+            "Invalid RPC request: ",
+        ),
         ("line = connect(); line.sendall(json.dumps(call).encode() + b'\\n'); print('gone'); os._exit(0)", "gone"),
     ];
     for (code, answer) in table {
@@ -274,7 +286,8 @@ async fn a_forked_copy_is_told_that_only_one_can_call() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_script_sees_little_of_the_environment_and_is_at_home_where_its_mode_says() {
     let path = std::env::var("PATH").unwrap_or_default();
-    let there = [("PATH", path.as_str()), ("OPENAI_API_KEY", "sk-1"), ("LANG", "C.UTF-8"), ("MY_DSN", "x"), ("EDITOR", "vi")];
+    let there =
+        [("PATH", path.as_str()), ("OPENAI_API_KEY", "sk-1"), ("LANG", "C.UTF-8"), ("MY_DSN", "x"), ("EDITOR", "vi")];
     let variables: BTreeMap<String, String> =
         there.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     for (mode, at_home) in [("project", true), ("strict", false)] {
@@ -284,7 +297,10 @@ async fn a_script_sees_little_of_the_environment_and_is_at_home_where_its_mode_s
             .prints("import os\nprint(os.getcwd())\nprint(*(n for n in ('OPENAI_API_KEY', 'MY_DSN', 'EDITOR', 'LANG', 'HOME') if n in os.environ))")
             .await;
         let (cwd, names) = printed.split_once('\n').expect("two lines");
-        assert_eq!((cwd == stage.path("").display().to_string().trim_end_matches('/'), names.trim()), (at_home, "LANG HOME"));
+        assert_eq!(
+            (cwd == stage.path("").display().to_string().trim_end_matches('/'), names.trim()),
+            (at_home, "LANG HOME")
+        );
     }
 }
 
@@ -326,7 +342,10 @@ async fn however_a_script_ends_nobody_is_left() {
         let timeout = if ending == "timeout" { 2 } else { 120 };
         let stage = Stage::with(json!({"approvals": {"mode": "off"}, "code_execution": {"timeout": timeout}}));
         let token = format!("3601.{:09}", std::process::id() as u64 * 7 + ending.len() as u64);
-        let (there, last) = (|| table(&token).len() >= 3, if ending == "success" { "import time; time.sleep(1)" } else { "while True: pass" });
+        let (there, last) = (
+            || table(&token).len() >= 3,
+            if ending == "success" { "import time; time.sleep(1)" } else { "while True: pass" },
+        );
         let code = brood(&token, last);
         let call = stage.script(&code);
         let began = Instant::now();
@@ -419,7 +438,8 @@ async fn hooks_stand_before_the_calls_of_a_script() {
     let stage = Stage::new();
     let watchman = Arc::new(Watchman::default());
     let hands = stage.hands().with_hook(watchman.clone());
-    let code = "from hermes_tools import terminal, search_files\nsearch_files('x')\nprint(terminal('touch ran')['error'])";
+    let code =
+        "from hermes_tools import terminal, search_files\nsearch_files('x')\nprint(terminal('touch ran')['error'])";
     let call = ToolCall::new(CallId::new("c"), "execute_code", json!({ "code": code }).to_string().as_str());
     let results = hands.run(&[call], &stage.desk, &Untold, &stage.stop).await.expect("results");
     assert!(results[0].content.text().contains("not today"), "{}", results[0].content.text());
