@@ -1,8 +1,8 @@
 //! The line between a script and its host: a socket in a directory that only this user can enter, or, where a script may
 //! open no sockets or the path is too long for one, a line that is open when the script starts.
 //!
-//! A script has one line at a time. Who comes while another speaks is told so and sent away; a line that sends more than
-//! fits on one, or nothing that can be read, gets its answer and, where there is no telling what comes next, is closed.
+//! A script has one line at a time. Who comes while another speaks is told so and sent away; a request that is too long, or
+//! that cannot be read, gets an answer like any other.
 
 use super::host::{Host, told};
 use std::fs::{self, Permissions};
@@ -13,14 +13,14 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 /// The longest line of a script: arguments of a call, whole files among them.
-const LONGEST_LINE: u64 = 16 << 20;
+const LONGEST_LINE: usize = 16 << 20;
 /// A line that was just closed may not have been noticed yet.
 const CHANGE: Duration = Duration::from_millis(250);
 /// Lines that wait to be sent away; more are closed without a word.
@@ -124,21 +124,44 @@ async fn converse(stream: UnixStream, host: &Host) {
     let (reader, mut writer) = stream.into_split();
     let mut reader = BufReader::with_capacity(1 << 16, reader);
     loop {
-        let mut line = Vec::new();
-        let read = (&mut reader).take(LONGEST_LINE + 1).read_until(b'\n', &mut line).await;
-        let answer = match read {
-            Ok(0) | Err(_) => return,
-            Ok(_) if line.len() as u64 > LONGEST_LINE => {
-                let error = told(&format!("the request is longer than {LONGEST_LINE} bytes; the line is closed"));
-                // Whether it is read or not, there is nothing more to say.
-                let _ = send(&mut writer, error).await;
-                return;
-            }
-            Ok(_) if line.trim_ascii().is_empty() => continue,
-            Ok(_) => host.answer(line.trim_ascii()).await,
+        let answer = match hear(&mut reader).await {
+            Heard::Over => return,
+            Heard::TooLong => told(&format!("the request is longer than {LONGEST_LINE} bytes")),
+            Heard::Line(line) if line.trim_ascii().is_empty() => continue,
+            Heard::Line(line) => host.answer(line.trim_ascii()).await,
         };
         if send(&mut writer, answer).await.is_err() {
             return;
+        }
+    }
+}
+
+enum Heard {
+    Line(Vec<u8>),
+    /// It was heard to its end, and not kept.
+    TooLong,
+    Over,
+}
+
+async fn hear(reader: &mut (impl AsyncBufRead + Unpin)) -> Heard {
+    let (mut line, mut length) = (Vec::new(), 0);
+    loop {
+        let Ok(piece) = reader.fill_buf().await else { return Heard::Over };
+        if piece.is_empty() {
+            return if length == 0 { Heard::Over } else { Heard::Line(line) };
+        }
+        let end = memchr::memchr(b'\n', piece);
+        let part = piece.get(..end.unwrap_or(piece.len())).unwrap_or_default();
+        length += part.len();
+        if length <= LONGEST_LINE {
+            line.extend(part);
+        } else {
+            line = Vec::new();
+        }
+        let used = part.len() + usize::from(end.is_some());
+        reader.consume(used);
+        if end.is_some() {
+            return if length > LONGEST_LINE { Heard::TooLong } else { Heard::Line(line) };
         }
     }
 }

@@ -10,6 +10,7 @@ use hermes_tools::effects::Effects;
 use hermes_tools::gate::{Answer, Permit};
 use hermes_tools::registry::Replace;
 use hermes_tools::run::{CallView, Hands, Hook, OnFailure, Status, Untold, Verdict};
+use hermes_tools::terminal::sandbox::{Sandbox, SandboxMode};
 use hermes_tools::tool::{Card, Output, Source, Tool, ToolError};
 use hermes_types::{CallId, Event, ToolCall};
 use serde_json::{Value, json};
@@ -253,7 +254,10 @@ async fn whatever_comes_over_the_line_has_an_answer() {
         ("line = connect(); say(line, b'x\\n'); print(say(line, call))", "no error"),
         ("first = connect(); say(first, call); print(hear(connect()))", "another process of this script calls tools"),
         ("first = connect(); say(first, call); first.close(); print(say(connect(), call))", "no error"),
-        ("line = connect(); print(say(line, b'x' * (16 * 1024 * 1024 + 2)))", "the request is longer than"),
+        (
+            "line = connect(); print(say(line, b'x' * (16 * 1024 * 1024 + 2) + b'\\n'), say(line, call))",
+            "the request is longer than",
+        ),
         (
             "line = connect(); line.sendall(b'half a line'); line.shutdown(1); print(hear(line))",
             "Invalid RPC request: ",
@@ -339,13 +343,11 @@ fn brood(token: &str, last: &str) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn however_a_script_ends_nobody_is_left() {
     for ending in ["timeout", "interrupted", "success", "given up"] {
-        let timeout = if ending == "timeout" { 2 } else { 120 };
+        let timeout = if ending == "timeout" { 6 } else { 120 };
         let stage = Stage::with(json!({"approvals": {"mode": "off"}, "code_execution": {"timeout": timeout}}));
-        let token = format!("3601.{:09}", std::process::id() as u64 * 7 + ending.len() as u64);
-        let (there, last) = (
-            || table(&token).len() >= 3,
-            if ending == "success" { "import time; time.sleep(1)" } else { "while True: pass" },
-        );
+        let token = format!("3601.{:05}{:02}", std::process::id(), ending.len());
+        let there = || table(&token).len() >= 3;
+        let last = "import os, time\nwhile not os.path.exists('go'): time.sleep(0.02)";
         let code = brood(&token, last);
         let call = stage.script(&code);
         let began = Instant::now();
@@ -360,8 +362,10 @@ async fn however_a_script_ends_nobody_is_left() {
             _ => {
                 let stop = async {
                     wait_for("three sleepers", there).await;
-                    if ending == "interrupted" {
-                        stage.stop.stop();
+                    match ending {
+                        "interrupted" => stage.stop.stop(),
+                        "success" => drop(stage.write("go", "")),
+                        _ => {}
                     }
                 };
                 let (result, ()) = tokio::join!(call, stop);
@@ -376,8 +380,8 @@ async fn however_a_script_ends_nobody_is_left() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_under_way_ends_with_its_script() {
-    let stage = Stage::with(json!({"code_execution": {"timeout": 2}}));
-    let token = format!("3602.{:09}", std::process::id());
+    let stage = Stage::with(json!({"code_execution": {"timeout": 5}}));
+    let token = format!("3602.{:05}", std::process::id());
     let began = Instant::now();
     let result = stage.script(&format!("from hermes_tools import terminal\nterminal('exec sleep {token}')")).await;
     assert_eq!((&result["status"], &result["tool_calls_made"]), (&json!("timeout"), &json!(1)), "{result:#}");
@@ -386,10 +390,16 @@ async fn a_call_under_way_ends_with_its_script() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+#[allow(clippy::print_stderr, reason = "a story that is left out says so")]
 async fn a_script_runs_in_the_sandbox_of_commands_and_still_reaches_its_tools() {
     for mode in ["workspace", "strict"] {
-        let stage = Stage::with(json!({"terminal": {"sandbox": mode}}));
-        if stage.desk.shop.sandbox_report().contains("cannot") {
+        // A Python that lies somewhere in a home is none of those that a sandbox lets everybody read.
+        let variables = BTreeMap::from([("PATH".to_owned(), "/usr/bin:/bin".to_owned())]);
+        let config = json!({"terminal": {"sandbox": mode}});
+        let stage = Stage::build(Plan { config, variables, ..Plan::default() });
+        let word = if mode == "strict" { SandboxMode::Strict } else { SandboxMode::Workspace };
+        if !Sandbox::new(word, &stage.desk.settings().around).report().ready {
+            eprintln!("left out, because nothing keeps limits here: {mode}");
             continue;
         }
         let outside = stage.root().join("home/outside");
