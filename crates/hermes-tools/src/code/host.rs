@@ -5,7 +5,7 @@
 //! the turn cannot go on.
 
 use super::stub::{FUNCTIONS, callable};
-use crate::desk::{Cx, Desk, READ_FILE};
+use crate::desk::{Cx, Desk};
 use crate::run::{Aborted, Finished, Hands, Untold};
 use crate::tool::Source;
 use hermes_core::stop::Stop;
@@ -122,17 +122,9 @@ impl Host {
         if strange {
             self.heard_strangers.store(true, Ordering::Relaxed);
         }
-        // What the conversation was shown says nothing about what the script has, and the other way round.
-        let forget = || {
-            if tool == READ_FILE {
-                self.desk.history.forget_reads()
-            }
-        };
-        forget();
         let id = CallId::new(format!("{}.{}", self.outer, number + 1));
         let call = ToolCall::new(id, tool.as_str(), Value::Object(args).to_string().as_str());
         let ran = self.hands.run(std::slice::from_ref(&call), &self.desk, &Untold, &self.stop).await;
-        forget();
         let results = match ran {
             Ok(results) => results,
             Err(Aborted { reason, results }) => {

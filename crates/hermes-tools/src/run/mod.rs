@@ -45,7 +45,7 @@ pub struct Hands {
 
 /// Who reads the results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum Reader {
+pub(crate) enum Reader {
     #[default]
     Model,
     /// A program that takes them apart: it gets them whole, without frames, notes and hints.
@@ -75,6 +75,11 @@ impl Hands {
     pub fn with_hook(mut self, hook: Arc<dyn Hook>) -> Self {
         self.hooks.push(hook);
         self
+    }
+
+    /// Who will read what a call gives.
+    pub(crate) fn reader(&self) -> Reader {
+        self.reader
     }
 
     /// The names this conversation may call.

@@ -330,6 +330,19 @@ async fn what_a_script_reads_is_neither_kept_from_it_nor_counted_as_shown() {
     assert!(stage.call_text("read_file", read).await.contains("1|text"), "the model never saw what the script read");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_script_gets_lists_where_a_model_gets_text() {
+    let stage = Stage::new();
+    stage.write("many.txt", "TODO\n".repeat(9));
+    let code = "from hermes_tools import search_files\n\
+                for _ in range(6):\n    found = search_files('TODO', limit=7)\n    \
+                print(len(found['matches']), found['matches'][0]['line'], found['truncated'])\n\
+                print(sorted(search_files('TODO', context=1, limit=1)))";
+    let printed = stage.prints(code).await;
+    let lines = "7 1 True\n".repeat(6);
+    assert_eq!(printed, format!("{lines}['matches', 'matches_format', 'matches_text', 'total_count', 'truncated']\n"));
+}
+
 /// A script with a child, one in a session of its own, and one whose parent is gone.
 fn brood(token: &str, last: &str) -> String {
     format!(
