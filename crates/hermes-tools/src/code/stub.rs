@@ -96,7 +96,9 @@ fn arguments<'a>(function: &Function, schema: &'a Value) -> Vec<Argument<'a>> {
         .filter(|(name, _)| fits(name))
         .map(|(name, about)| {
             let place = function.order.iter().position(|known| known == name).unwrap_or(function.order.len());
-            let usual = (!required.contains(name.as_str())).then(|| literal(about.get("default")));
+            // What a model must say although it has a usual value, a script need not.
+            let must = required.contains(name.as_str()) && about.get("default").is_none();
+            let usual = (!must).then(|| literal(about.get("default")));
             (place, Argument { name, kind: kind(about), usual })
         })
         .collect();

@@ -96,14 +96,16 @@ impl ExecuteCode {
         let ran = start.run(&self.sandbox, &host, limit).await.map_err(|error| unable(&error))?;
         match host.abort() {
             Some(reason) => Err(ToolError::Abort(reason)),
-            None => Output::json(&self.report(&ran, &host, began.elapsed(), cx)),
+            None => Output::json(&self.report(&ran, &host, folder, began.elapsed(), cx)),
         }
     }
 
-    fn report(&self, ran: &Ran, host: &Host, took: Duration, cx: &Cx) -> Report {
+    fn report(&self, ran: &Ran, host: &Host, folder: &Path, took: Duration, cx: &Cx) -> Report {
         let cover = cx.desk.settings().cover;
         let printed = cover.file(&ran.stdout.text()).into_owned();
-        let complaints = cover.file(&ran.stderr.text()).into_owned();
+        // A traceback names the script by a path that is gone when it is read.
+        let complaints = ran.stderr.text().replace(&format!("{}/", folder.display()), "");
+        let complaints = cover.file(&complaints).into_owned();
         let (status, output, error) = match (ran.ended, ran.exit_code) {
             (Ended::TimedOut, _) => {
                 let error = format!("Script timed out after {}s and was killed.", self.settings.limit().as_secs());

@@ -39,7 +39,8 @@ async fn a_script_calls_tools_and_only_what_it_prints_comes_back() {
         .script(
             "from hermes_tools import read_file, write_file, patch, search_files, terminal, json_parse, shell_quote\n\
              assert write_file('b.txt', 'three\\n')['bytes_written'] == 6\n\
-             assert patch('b.txt', 'three', 'four')['success']\n\
+             patched = patch('b.txt', 'three', 'four')\n\
+             assert patched.get('success'), patched\n\
              assert '1|one' in read_file('a.txt', 1, 1)['content']\n\
              found = search_files('o', path='.', file_glob='*.txt')\n\
              said = terminal('cat ' + shell_quote('b.txt') + '; exit 3')\n\
@@ -83,7 +84,7 @@ async fn what_goes_wrong_in_a_script_is_told_with_its_traceback() {
         output.starts_with("so far\n\n--- stderr ---\nTraceback") && output.ends_with("ValueError: no good\n"),
         "{output}"
     );
-    assert!(output.contains("line 2, in <module>"), "lines are those of the script: {output}");
+    assert!(output.contains("File \"script.py\", line 2, in <module>"), "lines are those of the script: {output}");
     assert_eq!(result["error"].as_str().map(|error| error.starts_with("Traceback")), Some(true));
     let result = stage.script("import sys; sys.exit(7)").await;
     assert_eq!((&result["status"], &result["error"]), (&json!("error"), &json!("Script exited with code 7")));
@@ -262,7 +263,10 @@ async fn whatever_comes_over_the_line_has_an_answer() {
             "line = connect(); line.sendall(b'half a line'); line.shutdown(1); print(hear(line))",
             "Invalid RPC request: ",
         ),
-        ("line = connect(); line.sendall(json.dumps(call).encode() + b'\\n'); print('gone'); os._exit(0)", "gone"),
+        (
+            "line = connect(); line.sendall(json.dumps(call).encode() + b'\\n'); print('gone', flush=True); os._exit(0)",
+            "gone",
+        ),
     ];
     for (code, answer) in table {
         let printed = stage.prints(&format!("{BY_HAND}{code}")).await;
@@ -321,13 +325,11 @@ async fn what_a_script_reads_is_neither_kept_from_it_nor_counted_as_shown() {
     let file = stage.write("a.txt", "text\n");
     let old = std::time::SystemTime::now() - Duration::from_secs(3_600);
     std::fs::File::options().write(true).open(&file).and_then(|file| file.set_modified(old)).expect("an old file");
-    let read = json!({"path": "a.txt"});
-    assert!(stage.call_text("read_file", read.clone()).await.contains("1|text"));
-    let printed = stage
-        .prints("from hermes_tools import read_file\nfor _ in range(5): print(read_file('a.txt')['content'])")
-        .await;
-    assert_eq!(printed.matches("1|text").count(), 5, "{printed}");
-    assert!(stage.call_text("read_file", read).await.contains("1|text"), "the model never saw what the script read");
+    let often = "from hermes_tools import read_file\nfor _ in range(5): print(read_file('a.txt')['content'])";
+    assert_eq!(stage.prints(often).await.matches("1|text").count(), 5);
+    let shown = stage.call_text("read_file", json!({"path": "a.txt"})).await;
+    assert!(shown.contains("1|text"), "the model never saw what the script read: {shown}");
+    assert_eq!(stage.prints(often).await.matches("1|text").count(), 5, "nor the script what the model read");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -518,15 +520,14 @@ fn on_paper(stage: &Stage) -> Reached {
 /// A script that makes these calls, in the place of a model that would.
 async fn made_by_a_script(stage: &Stage, calls: &[(&str, Value)]) -> Vec<String> {
     let calls: Vec<Value> = calls.iter().map(|(tool, args)| json!([tool, args])).collect();
-    stage.write("calls.json", Value::from(calls).to_string());
-    let printed = stage
-        .prints(
-            "import json, hermes_tools\n\
-             tools = {'terminal': hermes_tools.terminal, 'write_file': hermes_tools.write_file, 'patch': hermes_tools.patch}\n\
-             for tool, args in json.load(open('calls.json')):\n    \
-                 print(tools[tool](**args).get('status', 'done'))",
-        )
-        .await;
+    let file = stage.write("calls.json", Value::from(calls).to_string());
+    let code = format!(
+        "import json, hermes_tools\n\
+         tools = {{'terminal': hermes_tools.terminal, 'write_file': hermes_tools.write_file, 'patch': hermes_tools.patch}}\n\
+         for tool, args in json.load(open('{}')):\n    print(tools[tool](**args).get('status', 'done'))",
+        file.display()
+    );
+    let printed = stage.prints(&code).await;
     printed.lines().map(str::to_owned).collect()
 }
 
@@ -538,6 +539,8 @@ fn generous() -> Value {
 async fn no_danger_passes_through_a_script_and_ordinary_work_goes_on() {
     let stage = Stage::with(json!({"code_execution": generous()}));
     let reached = on_paper(&stage);
+    std::fs::create_dir_all(stage.root().join("home/work")).expect("a folder");
+    stage.desk.move_to(stage.root().join("home/work"));
     let home = stage.root().join("home").display().to_string();
     let commands = |text: &'static str| -> Vec<(&'static str, Value)> {
         let commands = crate::gate::corpus(text).into_iter().map(|command| command.replace("/home/ada", &home));
