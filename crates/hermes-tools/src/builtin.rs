@@ -1,6 +1,7 @@
 //! The tools that come with the program. A new one is a file of its own and a line here.
 
 use crate::clarify::ClarifyTool;
+use crate::code::ExecuteCode;
 use crate::delegate::DelegateTool;
 use crate::files::search::SearchFiles;
 use crate::files::{PatchTool, ReadFile, WriteFile};
@@ -23,6 +24,7 @@ pub fn registry(clock: Arc<dyn Clock>, settings: &Settings, store: Option<Arc<dy
     let registry = Registry::new(clock);
     add(&registry, ClarifyTool::new(settings.clarify.patience()));
     add(&registry, DelegateTool::new(settings.delegation.clone()));
+    add(&registry, ExecuteCode::new(settings));
     add(&registry, MemoryTool::new(settings.memory.clone()));
     add(&registry, PatchTool);
     add(&registry, ProcessTool);

@@ -10,6 +10,7 @@
 mod attack;
 mod checkpoint;
 mod clarify;
+mod code;
 mod contract;
 mod delegate;
 mod dispatch;
