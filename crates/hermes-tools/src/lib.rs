@@ -15,6 +15,7 @@ pub mod desk;
 pub mod effects;
 pub mod face;
 pub mod files;
+pub mod foreign;
 pub mod gate;
 pub mod memory;
 pub mod process;
