@@ -28,7 +28,7 @@ use std::time::Duration;
 /// Pages of a list that are read; whoever has more is not believed.
 const MOST_PAGES: usize = 50;
 /// How long a server has to end by itself when its connection is closed.
-const FAREWELL: Duration = Duration::from_secs(2);
+const FAREWELL: Duration = Duration::from_secs(1);
 
 /// Why there is no connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
