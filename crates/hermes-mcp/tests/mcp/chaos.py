@@ -151,6 +151,8 @@ def main():
             rest = params.get("cursor") == "rest"
             page = {"tools": [TOOLS[name] for name in (names[half:] if rest else names[:half])]}
             send({"id": identity, "result": page if rest else {**page, "nextCursor": "rest"}})
+            if rest:
+                note("listed", "x")
         elif method == "tools/call":
             if params["name"] == "refuse":
                 send({"id": identity, "error": {"code": -32602, "message": "not like that"}})
