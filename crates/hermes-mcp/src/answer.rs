@@ -191,7 +191,10 @@ mod tests {
     fn texts_come_in_one_piece_and_structure_beside_them() {
         let shelf = shelf(Path::new("/nowhere"));
         let table = [
-            (json!({"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}), r#"{"result":"a\nb"}"#),
+            (
+                json!({"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}),
+                r#"{"result":"a\nb"}"#,
+            ),
             (
                 json!({"content": [{"type": "text", "text": "a"}], "structuredContent": {"n": 1}}),
                 r#"{"result":"a","structuredContent":{"n":1}}"#,
@@ -206,7 +209,10 @@ mod tests {
                 json!({"content": [{"type": "resource_link", "uri": "demo://1", "name": "one"}]}),
                 r#"{"result":"[resource one: read it with read_resource, uri demo://1]"}"#,
             ),
-            (json!({"content": [{"type": "hologram"}]}), r#"{"result":"[something of the kind `hologram` that cannot be shown]"}"#),
+            (
+                json!({"content": [{"type": "hologram"}]}),
+                r#"{"result":"[something of the kind `hologram` that cannot be shown]"}"#,
+            ),
         ];
         for (answer, expected) in table {
             assert_eq!(text(of_call(&answer, &shelf)), expected, "{answer}");
@@ -215,7 +221,8 @@ mod tests {
 
     #[test]
     fn a_failure_is_an_error_without_secrets() {
-        let answer = json!({"isError": true, "content": [{"type": "text", "text": "no: token=abcdefghijklmnopqrstuv"}]});
+        let answer =
+            json!({"isError": true, "content": [{"type": "text", "text": "no: token=abcdefghijklmnopqrstuv"}]});
         let failed = of_call(&answer, &shelf(Path::new("/nowhere"))).unwrap_err().to_string();
         assert!(failed.starts_with("no: token=") && !failed.contains("abcdefghijklmnopqrstuv"), "{failed}");
         let silent = of_call(&json!({"isError": true, "content": []}), &shelf(Path::new("/nowhere"))).unwrap_err();
@@ -234,13 +241,17 @@ mod tests {
         assert_eq!(std::fs::read(path).unwrap(), b"hello");
         assert_eq!(std::fs::read_dir(home.path()).unwrap().count(), 1);
         let broken = json!({"content": [{"type": "image", "data": "%", "mimeType": "image/png"}]});
-        assert_eq!(text(of_call(&broken, &shelf)), r#"{"result":"[a file of the kind `image/png` that cannot be read]"}"#);
+        assert_eq!(
+            text(of_call(&broken, &shelf)),
+            r#"{"result":"[a file of the kind `image/png` that cannot be read]"}"#
+        );
     }
 
     #[test]
     fn lists_keep_what_is_of_use() {
         let shelf = shelf(Path::new("/nowhere"));
-        let answer = json!({"resources": [{"uri": "a://b", "name": "n", "icons": ["data:…"], "_meta": {}}], "nextCursor": "x"});
+        let answer =
+            json!({"resources": [{"uri": "a://b", "name": "n", "icons": ["data:…"], "_meta": {}}], "nextCursor": "x"});
         assert_eq!(text(of_list(&answer, "resources", &shelf)), r#"{"resources":[{"uri":"a://b","name":"n"}]}"#);
     }
 }

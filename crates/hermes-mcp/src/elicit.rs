@@ -119,7 +119,8 @@ async fn ask(face: &dyn Face, opening: &str, field: &Field) -> Result<Option<Val
 
 /// The fields of a form in its order, or nothing where one of them cannot be asked for.
 fn fields(schema: &Value) -> Option<Vec<Field>> {
-    let required: Vec<&str> = schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
+    let required: Vec<&str> =
+        schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
     let properties = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
     properties
         .map(|(name, field)| {
@@ -127,7 +128,9 @@ fn fields(schema: &Value) -> Option<Vec<Field>> {
             let options = field.get("enum").and_then(Value::as_array);
             let named = field.get("oneOf").and_then(Value::as_array);
             let kind = match (options, named, text("type")) {
-                (Some(options), _, _) => Kind::OneOf(options.iter().filter_map(|one| one.as_str().map(str::to_owned)).collect()),
+                (Some(options), _, _) => {
+                    Kind::OneOf(options.iter().filter_map(|one| one.as_str().map(str::to_owned)).collect())
+                }
                 (None, Some(named), _) => {
                     Kind::OneOf(named.iter().filter_map(|one| one.get("const")?.as_str().map(str::to_owned)).collect())
                 }
@@ -168,7 +171,9 @@ impl Kind {
                 "no" | "n" | "false" | "0" => Some(false.into()),
                 _ => None,
             },
-            Self::OneOf(options) => options.iter().find(|one| one.eq_ignore_ascii_case(said)).map(|one| one.as_str().into()),
+            Self::OneOf(options) => {
+                options.iter().find(|one| one.eq_ignore_ascii_case(said)).map(|one| one.as_str().into())
+            }
         }
     }
 

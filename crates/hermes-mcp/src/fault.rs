@@ -81,7 +81,9 @@ impl Fault {
             Self::TimedOut(limit) => format!("the MCP server {server} did not answer within {} s", limit.as_secs_f64()),
             Self::Interrupted => format!("the call to the MCP server {server} was interrupted"),
             Self::Unauthorized(reason) => {
-                format!("the MCP server {server} wants a login ({reason}); the person can type `hermes mcp login {server}`")
+                format!(
+                    "the MCP server {server} wants a login ({reason}); the person can type `hermes mcp login {server}`"
+                )
             }
         }
     }

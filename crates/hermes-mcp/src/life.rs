@@ -182,7 +182,7 @@ mod tests {
                 Tools::Stay,
             ),
             ("a login that is missing is not tried again", &[Failed(Unauthorized)], Step::Rest, Tools::Go),
-            ("until it is needed", &[Failed(Unauthorized), Wanted], Step::Connect, Tools::Stay),
+            ("until it is needed", &[Failed(Unauthorized), Wanted], Step::Connect, Tools::Go),
             ("one that nobody uses rests, with its tools", &[Connected, Unused], Step::Rest, Tools::Stay),
             ("and is woken by a call", &[Connected, Unused, Wanted], Step::Connect, Tools::Stay),
             ("the end of one that rests is no loss", &[Connected, Unused, Lost], Step::Rest, Tools::Stay),

@@ -33,7 +33,9 @@ fn renamed(value: Value) -> Value {
             let entries = map.into_iter().map(|(key, value)| {
                 let key = if key == "definitions" && value.is_object() && !has_both { "$defs".to_owned() } else { key };
                 let value = match value {
-                    Value::String(place) if key == "$ref" => Value::String(place.replacen("#/definitions/", "#/$defs/", 1)),
+                    Value::String(place) if key == "$ref" => {
+                        Value::String(place.replacen("#/definitions/", "#/$defs/", 1))
+                    }
                     other => renamed(other),
                 };
                 (key, value)

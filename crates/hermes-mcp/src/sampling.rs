@@ -6,8 +6,8 @@ use crate::settings::SamplingSettings;
 use hermes_core::redact;
 use hermes_core::stop::Stop;
 use hermes_types::{
-    Assistant, CallId, Content, Message, Object, Part, Reply, Request, StopReason, ToolCall, ToolChoice, ToolDefinition,
-    clip,
+    Assistant, CallId, Content, Message, Object, Part, Reply, Request, StopReason, ToolCall, ToolChoice,
+    ToolDefinition, clip,
 };
 use serde_json::{Value, json};
 use std::collections::VecDeque;
@@ -90,7 +90,8 @@ fn request(asked: &Value, settings: &SamplingSettings) -> Result<Request, String
         return Err("there is no message to answer".to_owned());
     }
     let wanted = asked.get("maxTokens").and_then(Value::as_u64).and_then(|tokens| u32::try_from(tokens).ok());
-    let tools: Vec<ToolDefinition> = asked.get("tools").and_then(Value::as_array).into_iter().flatten().filter_map(tool).collect();
+    let tools: Vec<ToolDefinition> =
+        asked.get("tools").and_then(Value::as_array).into_iter().flatten().filter_map(tool).collect();
     let choice = match asked.pointer("/toolChoice/mode").and_then(Value::as_str) {
         Some("required") => ToolChoice::Required,
         Some("none") => ToolChoice::Forbidden,
@@ -109,7 +110,8 @@ fn request(asked: &Value, settings: &SamplingSettings) -> Result<Request, String
 fn model(asked: &Value, settings: &SamplingSettings) -> Result<String, String> {
     let hints = asked.pointer("/modelPreferences/hints").and_then(Value::as_array).into_iter().flatten();
     let mut hints = hints.filter_map(|hint| hint.get("name")?.as_str());
-    let allowed = |name: &str| settings.allowed_models.is_empty() || settings.allowed_models.iter().any(|known| known == name);
+    let allowed =
+        |name: &str| settings.allowed_models.is_empty() || settings.allowed_models.iter().any(|known| known == name);
     match &settings.model {
         Some(model) => Ok(model.clone()),
         None => match hints.clone().find(|hint| allowed(hint)) {

@@ -181,7 +181,8 @@ impl Server {
             () = self.clock().alarm(patience) => None,
         };
         found.ok_or_else(|| {
-            let trouble = self.condition.borrow().trouble.clone().map(|trouble| format!(" ({trouble})")).unwrap_or_default();
+            let trouble =
+                self.condition.borrow().trouble.clone().map(|trouble| format!(" ({trouble})")).unwrap_or_default();
             Fault::NotSent(format!("it is being connected to again{trouble}; do something else first"))
         })
     }

@@ -48,7 +48,11 @@ pub struct ServerSettings {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Place {
     /// A program of this machine, spoken to through its input and output.
-    Program { command: String, args: Vec<String>, env: BTreeMap<String, String> },
+    Program {
+        command: String,
+        args: Vec<String>,
+        env: BTreeMap<String, String>,
+    },
     Remote(Box<Remote>),
 }
 
@@ -68,7 +72,12 @@ impl std::fmt::Debug for Remote {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let headers: Vec<&String> = self.headers.keys().collect();
         let Self { url, wire, tls, .. } = self;
-        f.debug_struct("Remote").field("url", url).field("wire", wire).field("headers", &headers).field("tls", tls).finish()
+        f.debug_struct("Remote")
+            .field("url", url)
+            .field("wire", wire)
+            .field("headers", &headers)
+            .field("tls", tls)
+            .finish()
     }
 }
 
@@ -225,7 +234,9 @@ fn server(reader: &mut Reader<'_>) -> Option<ServerSettings> {
         keepalive: reader.seconds("keepalive_interval").unwrap_or(KEEPALIVE).max(SHORTEST_KEEPALIVE),
         recycle: Recycle {
             idle: reader.seconds("idle_timeout_seconds").or_else(|| reader.seconds("lifecycle.idle_timeout_seconds")),
-            lifetime: reader.seconds("max_lifetime_seconds").or_else(|| reader.seconds("lifecycle.max_lifetime_seconds")),
+            lifetime: reader
+                .seconds("max_lifetime_seconds")
+                .or_else(|| reader.seconds("lifecycle.max_lifetime_seconds")),
         },
         order: if side_by_side { CallOrder::SideBySide } else { CallOrder::OneByOne },
         filter,

@@ -5,7 +5,7 @@
 
 use crate::life::{Event, Failure, Life, Step, Tools};
 use crate::link::{Connection, Link, Unconnected};
-use crate::server::{Condition, Server};
+use crate::server::Server;
 use crate::settings::Place;
 use crate::tool::RemoteTool;
 use crate::{name, tool};
@@ -146,20 +146,12 @@ impl Supervisor {
                     }
                 }
                 // A server at work may have no time for a ping; it is asked when it has nothing to do.
-                Need::Ping if server.idle_since().is_some() && !self.answers(&link).await => {
+                Need::Ping if server.idle_since().is_some() && !answers(&server, &link).await => {
                     tracing::warn!(server = %server.settings.name, "an MCP server does not answer any more");
                     return Event::Lost;
                 }
                 Need::Ping => {}
             }
-        }
-    }
-
-    async fn answers(&self, link: &Link) -> bool {
-        tokio::select! {
-            biased;
-            answered = link.lives() => answered,
-            () = self.server.clock().alarm(PING) => false,
         }
     }
 
@@ -253,3 +245,10 @@ impl Supervisor {
     }
 }
 
+async fn answers(server: &Server, link: &Link) -> bool {
+    tokio::select! {
+        biased;
+        answered = link.lives() => answered,
+        () = server.clock().alarm(PING) => false,
+    }
+}

@@ -66,7 +66,13 @@ pub(crate) async fn all(server: &Arc<Server>, link: &Link) -> Result<Vec<RemoteT
     }
     if settings.resources && link.abilities.resources {
         tools.push(utility(server, Errand::ListResources, "list_resources", "resources there are", &[]));
-        tools.push(utility(server, Errand::ReadResource, "read_resource", "one of its resources", &[("uri", "string")]));
+        tools.push(utility(
+            server,
+            Errand::ReadResource,
+            "read_resource",
+            "one of its resources",
+            &[("uri", "string")],
+        ));
     }
     if settings.prompts && link.abilities.prompts {
         tools.push(utility(server, Errand::ListPrompts, "list_prompts", "prompts there are", &[]));

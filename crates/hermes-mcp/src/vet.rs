@@ -90,7 +90,8 @@ fn script(words: &[&str]) -> Option<String> {
     let inline = rest.iter().any(|word| {
         let word = word.to_ascii_lowercase();
         let letters = word.trim_start_matches(['-', '/']);
-        word.starts_with(['-', '/']) && (letters == switch || (switch.len() == 1 && !word.starts_with("--") && letters.contains(&switch)))
+        word.starts_with(['-', '/'])
+            && (letters == switch || (switch.len() == 1 && !word.starts_with("--") && letters.contains(&switch)))
     });
     inline.then(|| rest.join(" ").to_ascii_lowercase())
 }

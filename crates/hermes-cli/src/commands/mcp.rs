@@ -43,19 +43,13 @@ pub enum McpCommand {
     /// Write a server into the settings and try it
     Add(Box<add::AddArgs>),
     /// Start a server and show its tools
-    Test {
-        name: String,
-    },
+    Test { name: String },
     /// Take a server out of the settings, and its login from this machine
     #[command(alias = "rm")]
-    Remove {
-        name: String,
-    },
+    Remove { name: String },
     /// Log in at a server with `auth: oauth`
     #[command(alias = "reauth")]
-    Login {
-        name: String,
-    },
+    Login { name: String },
 }
 
 pub async fn run(args: McpArgs, profile: Option<&str>, console: &mut Console<'_>) -> Exit {
@@ -98,7 +92,9 @@ fn named(app: &App, name: &str) -> Result<ServerSettings, Trouble> {
     Err(Trouble::Refused(match () {
         () if !wrong.is_empty() => wrong.join("\n"),
         () if found.disabled.contains(&name) => {
-            format!("The server `{name}` is switched off; `hermes config set {SECTION}.{name}.enabled true` switches it on.")
+            format!(
+                "The server `{name}` is switched off; `hermes config set {SECTION}.{name}.enabled true` switches it on."
+            )
         }
         () => format!("There is no server `{name}`; `hermes mcp list` shows all, `hermes mcp add` adds one."),
     }))

@@ -68,7 +68,10 @@ async fn a_server_that_does_not_work_is_explained() {
 #[tokio::test]
 async fn a_program_that_needs_no_tools_starts_no_server() {
     let world = nowhere();
-    let world = { let entry = entry(&world); world.config(&entry) };
+    let world = {
+        let entry = entry(&world);
+        world.config(&entry)
+    };
     for words in [&["sessions", "list"][..], &["mcp", "list"], &["tools", "list"], &["config", "show"], &["status"]] {
         // Whether they have anything to show is another story.
         let _ = hermes(&world, words).await;

@@ -26,14 +26,18 @@ async fn answered(stream: TcpStream, path: &str) -> io::Result<Option<String>> {
     (&mut stream).take(LONGEST_REQUEST).read_line(&mut line).await?;
     let target = line.split_whitespace().nth(1).unwrap_or_default().to_owned();
     let (place, query) = target.split_once('?').unwrap_or((&target, ""));
-    let is_callback = line.starts_with("GET ") && place == path && (query.contains("code=") || query.contains("error="));
+    let is_callback =
+        line.starts_with("GET ") && place == path && (query.contains("code=") || query.contains("error="));
     let (status, page) = match is_callback {
         true if query.contains("code=") => ("200 OK", DONE),
         true => ("200 OK", REFUSED),
         false => ("404 Not Found", ""),
     };
     let page = format!("<!doctype html><meta charset=utf-8><title>Hermes</title><p>{page}</p>");
-    let head = format!("HTTP/1.1 {status}\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", page.len());
+    let head = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        page.len()
+    );
     stream.write_all(head.as_bytes()).await?;
     stream.write_all(page.as_bytes()).await?;
     stream.shutdown().await?;

@@ -98,7 +98,8 @@ fn complete(back: &Url, returned: &str) -> Result<Url, String> {
     let mut address = back.clone();
     address.set_query(Some(query));
     let refusal = address.query_pairs().find(|(name, _)| name == "error").map(|(_, reason)| reason.into_owned());
-    let words = address.query_pairs().find(|(name, _)| name == "error_description").map(|(_, words)| words.into_owned());
+    let words =
+        address.query_pairs().find(|(name, _)| name == "error_description").map(|(_, words)| words.into_owned());
     match (refusal, words) {
         (Some(reason), Some(words)) => Err(format!("{reason} ({words})")),
         (Some(reason), None) => Err(reason),

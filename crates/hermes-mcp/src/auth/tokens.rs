@@ -1,7 +1,9 @@
 //! The files of one login: `<server>.json` with the tokens, `<server>.client.json` with what this program is called there.
 
 use async_trait::async_trait;
-use rmcp::transport::auth::{AuthError, CredentialRefreshGuard, CredentialStore, OAuthTokenResponse, StoredCredentials};
+use rmcp::transport::auth::{
+    AuthError, CredentialRefreshGuard, CredentialStore, OAuthTokenResponse, StoredCredentials,
+};
 use serde_json::{Map, Value, json};
 use std::fs::{self, DirBuilder, File, Permissions};
 use std::io::{self, Write as _};
@@ -191,7 +193,8 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let tokens = Tokens::of(home.path(), "my/server");
         assert!(tokens.load_now(0).unwrap().is_none());
-        let given = response(json!({"access_token": "A", "token_type": "bearer", "expires_in": 100, "refresh_token": "R"}));
+        let given =
+            response(json!({"access_token": "A", "token_type": "bearer", "expires_in": 100, "refresh_token": "R"}));
         let stored = StoredCredentials::new("me".to_owned(), Some(given), vec!["read".to_owned()], Some(1_000));
         tokens.save_now(&stored.with_issuer(Some("https://as/".to_owned())), 1_000).unwrap();
         let file = home.path().join("mcp-tokens/my_server.json");
@@ -218,7 +221,11 @@ mod tests {
         fs::create_dir(&folder).unwrap();
         let token = r#"{"access_token":"A","token_type":"Bearer","expires_in":3600,"scope":"a b","refresh_token":"R","expires_at":2000.5}"#;
         fs::write(folder.join("far.json"), token).unwrap();
-        fs::write(folder.join("far.client.json"), r#"{"client_id":"me","redirect_uris":["http://127.0.0.1:4242/callback"]}"#).unwrap();
+        fs::write(
+            folder.join("far.client.json"),
+            r#"{"client_id":"me","redirect_uris":["http://127.0.0.1:4242/callback"]}"#,
+        )
+        .unwrap();
         let tokens = Tokens::of(home.path(), "far");
         let found = tokens.load_now(1_990).unwrap().unwrap();
         assert_eq!((found.client_id.as_str(), found.granted_scopes.len()), ("me", 2));

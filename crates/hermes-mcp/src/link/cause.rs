@@ -76,7 +76,9 @@ fn of_sending(error: &(dyn Error + 'static)) -> Fault {
 
 fn of_status(status: &HttpStatusError, reason: String) -> Fault {
     match StatusCode::from_u16(status.status) {
-        Ok(StatusCode::TOO_MANY_REQUESTS) => Fault::Refused("it wants fewer questions in so short a time (HTTP 429)".to_owned()),
+        Ok(StatusCode::TOO_MANY_REQUESTS) => {
+            Fault::Refused("it wants fewer questions in so short a time (HTTP 429)".to_owned())
+        }
         _ => Fault::Lost(reason),
     }
 }
@@ -96,7 +98,7 @@ pub(crate) fn told(error: &(dyn Error + 'static)) -> String {
 }
 
 fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
-    std::iter::successors(Some(error), |error| error.source())
+    std::iter::successors(Some(error), |&error| error.source())
 }
 
 fn shown(text: &str) -> String {

@@ -42,7 +42,8 @@ pub(super) fn client(remote: &Remote, server: &Server) -> Result<Client, Unconne
     for (name, value) in &remote.headers {
         let key = format!("headers.{name}");
         let name = HeaderName::try_from(name.as_str()).map_err(|error| wrong(&key, error.to_string()))?;
-        let mut value = HeaderValue::from_str(value).map_err(|_| wrong(&key, "its value has characters that no header can have".to_owned()))?;
+        let mut value = HeaderValue::from_str(value)
+            .map_err(|_| wrong(&key, "its value has characters that no header can have".to_owned()))?;
         value.set_sensitive(true);
         headers.insert(name, value);
     }
@@ -58,7 +59,8 @@ pub(super) fn client(remote: &Remote, server: &Server) -> Result<Client, Unconne
         Trust::Anybody => builder.tls_danger_accept_invalid_certs(true),
         Trust::File(file) => {
             let pem = std::fs::read(file).map_err(|error| wrong("ssl_verify", format!("{file}: {error}")))?;
-            let certificates = Certificate::from_pem_bundle(&pem).map_err(|error| wrong("ssl_verify", error.to_string()))?;
+            let certificates =
+                Certificate::from_pem_bundle(&pem).map_err(|error| wrong("ssl_verify", error.to_string()))?;
             certificates.into_iter().fold(builder, reqwest::ClientBuilder::add_root_certificate)
         }
     };

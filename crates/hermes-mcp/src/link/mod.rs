@@ -156,7 +156,11 @@ impl Link {
             let params = cursor.as_ref().map_or_else(|| json!({}), |cursor| json!({"cursor": cursor}));
             let mut page = self.ask(method, params).await?;
             let found = page.get_mut(items).map(Value::take);
-            all.extend(found.and_then(|found| if let Value::Array(found) = found { Some(found) } else { None }).unwrap_or_default());
+            all.extend(
+                found
+                    .and_then(|found| if let Value::Array(found) = found { Some(found) } else { None })
+                    .unwrap_or_default(),
+            );
             let next = page.get("nextCursor").and_then(Value::as_str).map(str::to_owned);
             match next {
                 Some(next) if Some(&next) != cursor.as_ref() => cursor = Some(next),

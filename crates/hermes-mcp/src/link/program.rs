@@ -58,12 +58,16 @@ impl Program {
     ) -> Result<(Self, (ChildStdout, ChildStdin)), Unconnected> {
         let around = &server.shop.settings.around;
         let inherited = around.variables.iter();
-        let inherited = inherited.filter(|(name, _)| VARIABLES.contains(&name.as_str()) || name.starts_with(VARIABLE_FAMILY));
-        let mut variables: BTreeMap<String, String> = inherited.map(|(name, value)| (name.clone(), value.clone())).collect();
+        let inherited =
+            inherited.filter(|(name, _)| VARIABLES.contains(&name.as_str()) || name.starts_with(VARIABLE_FAMILY));
+        let mut variables: BTreeMap<String, String> =
+            inherited.map(|(name, value)| (name.clone(), value.clone())).collect();
         variables.extend(env.iter().map(|(name, value)| (name.clone(), value.clone())));
         let path = variables.get("PATH").map(String::as_str).unwrap_or_default();
         let program = found(command, path, &around.home, &around.cwd).ok_or_else(|| {
-            Unconnected::Unreachable(format!("there is no program `{command}`; install it, or give its full path as `command`"))
+            Unconnected::Unreachable(format!(
+                "there is no program `{command}`; install it, or give its full path as `command`"
+            ))
         })?;
         let mark = Family::mark(&mut variables);
         let mut words = guarded().await.into_iter().flatten().chain([program.into_os_string()]);
@@ -91,7 +95,8 @@ impl Program {
         if let Ok(Some(status)) = self.child.try_wait() {
             reason = format!("{reason} ({status})");
         }
-        let last: Vec<String> = self.last_words.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect();
+        let last: Vec<String> =
+            self.last_words.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect();
         if !last.is_empty() {
             reason = format!("{reason}. It said: {}", last.join(" | "));
         }
@@ -111,9 +116,8 @@ impl Program {
 
 /// Where a command is: in a folder of PATH, or where it says.
 fn found(command: &str, path: &str, home: &Path, cwd: &Path) -> Option<PathBuf> {
-    let is_program = |file: &PathBuf| {
-        file.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
-    };
+    let is_program =
+        |file: &PathBuf| file.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0);
     if let Some(below) = command.strip_prefix("~/") {
         return Some(home.join(below)).filter(is_program);
     }
@@ -186,7 +190,8 @@ impl Log {
             return;
         }
         let line = format!("[{}] {said}\n", self.server);
-        let line = if line.len() <= self.left { line } else { format!("[{}] … (too much for this log)\n", self.server) };
+        let line =
+            if line.len() <= self.left { line } else { format!("[{}] … (too much for this log)\n", self.server) };
         self.left = self.left.saturating_sub(line.len().max(1));
         if line.contains("too much for this log") {
             self.left = 0;

@@ -104,7 +104,9 @@ fn events(answer: Response) -> Result<BoxStream<'static, Result<Sse, SseError>>,
     }
     let kind = answer.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     if !kind.starts_with(EVENTS) {
-        return Err(Unconnected::Unreachable(format!("it sends `{kind}` where events were expected; is `transport: sse` right?")));
+        return Err(Unconnected::Unreachable(format!(
+            "it sends `{kind}` where events were expected; is `transport: sse` right?"
+        )));
     }
     Ok(SseStream::from_bytes_stream(answer.bytes_stream()).boxed())
 }

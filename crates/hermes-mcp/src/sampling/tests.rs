@@ -45,7 +45,10 @@ fn a_question_keeps_its_words_and_is_cut_to_the_cap() {
     use hermes_types::Role::{Assistant, System, Tool, User};
     assert_eq!(roles, [System, User, Assistant, Tool, User]);
     let Message::User(last) = &*request.messages[4] else { panic!("no user") };
-    assert_eq!(last.content, Content::Parts(vec![Part::of_text("And this?"), Part::of_image("data:image/png;base64,AA==")]));
+    assert_eq!(
+        last.content,
+        Content::Parts(vec![Part::of_text("And this?"), Part::of_image("data:image/png;base64,AA==")])
+    );
 }
 
 #[test]
@@ -70,7 +73,10 @@ fn a_reply_is_told_in_the_words_of_the_protocol() {
     reply.message.content = Some("hello".into());
     reply.message.finish_reason = Some(StopReason::Length);
     let content = json!({"type": "text", "text": "hello"});
-    assert_eq!(told(&reply), Ok(json!({"role": "assistant", "content": content, "model": "m", "stopReason": "maxTokens"})));
+    assert_eq!(
+        told(&reply),
+        Ok(json!({"role": "assistant", "content": content, "model": "m", "stopReason": "maxTokens"}))
+    );
     reply.message.tool_calls = vec![ToolCall::new(CallId::new("c"), "look", r#"{"at":1}"#)];
     reply.message.finish_reason = Some(StopReason::ToolCalls);
     let called = json!({"type": "tool_use", "id": "c", "name": "look", "input": {"at": 1}});

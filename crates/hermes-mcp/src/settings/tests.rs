@@ -21,7 +21,10 @@ fn a_program_with_nothing_but_its_command_has_the_usual_limits() {
     };
     assert_eq!((time.name.as_str(), &time.place), ("time", &place));
     assert_eq!((time.timeout, time.connect_timeout, time.keepalive), (CALL, CONNECT, KEEPALIVE));
-    assert_eq!((time.order, &time.filter, time.resources, time.prompts), (CallOrder::OneByOne, &Filter::All, true, true));
+    assert_eq!(
+        (time.order, &time.filter, time.resources, time.prompts),
+        (CallOrder::OneByOne, &Filter::All, true, true)
+    );
     assert_eq!((time.sampling.max_per_minute, time.sampling.max_tokens), (10, 4096));
 }
 
@@ -44,7 +47,8 @@ fn every_key_is_read() {
     let [far] = found.servers.as_slice() else { panic!("{found:?}") };
     let Place::Remote(remote) = &far.place else { panic!("{far:?}") };
     assert_eq!((remote.url.as_str(), remote.wire), ("https://tools.example/mcp", Wire::Sse));
-    let headers: Vec<(&str, &str)> = remote.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let headers: Vec<(&str, &str)> =
+        remote.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     assert_eq!(headers, [("X-Key", "hush"), ("X-Other", "hush-${NOBODY}")], "what is not set stays as it is written");
     let Auth::OAuth(oauth) = &remote.auth else { panic!("no login") };
     assert_eq!((oauth.client_id.as_deref(), oauth.scopes.len(), oauth.redirect_port), (Some("me"), 2, Some(4242)));

@@ -32,7 +32,10 @@ async fn a_server_brings_its_tools_and_answers() {
     let said = "hello there, a longer text";
     assert_eq!(answered, json!({"result": said, "structuredContent": {"said": said}}));
     assert_eq!(stage.call("bump", json!({})).await, json!({"result": "1"}));
-    assert_eq!(stage.call("list_resources", json!({})).await, json!({"resources": [{"uri": "demo://one", "name": "one"}]}));
+    assert_eq!(
+        stage.call("list_resources", json!({})).await,
+        json!({"resources": [{"uri": "demo://one", "name": "one"}]})
+    );
     assert_eq!(stage.call("read_resource", json!({"uri": "demo://one"})).await, json!({"result": "the first"}));
     let greeting = json!({"description": null, "messages": [{"role": "user", "content": "Greet Ada"}]});
     assert_eq!(stage.call("get_prompt", json!({"name": "greet", "arguments": {"who": "Ada"}})).await, greeting);
@@ -243,7 +246,8 @@ async fn an_interrupt_ends_the_wait_at_once() {
 
 #[tokio::test]
 async fn nothing_is_left_behind_and_few_variables_are_shown() {
-    let variables = [("OPENAI_API_KEY".to_owned(), "sk-hush".to_owned()), ("XDG_DATA_HOME".to_owned(), "/x".to_owned())];
+    let variables =
+        [("OPENAI_API_KEY".to_owned(), "sk-hush".to_owned()), ("XDG_DATA_HOME".to_owned(), "/x".to_owned())];
     let plan = Plan { variables: variables.into(), ..Plan::default() };
     let stage = Stage::with_chaos("plain", json!({"env": {"MINE": "1"}}), plan).await;
     let seen = stage.call("surroundings", json!({})).await;

@@ -55,7 +55,8 @@ async fn the_file_server_works_in_its_folder_and_the_gate_watches_its_paths() {
     let stage = stage("files", json!({"command": command, "args": [folder]})).await;
     // It takes the folder of the conversation for its own, because that is where the client says its root is.
     let file = stage.desk.cwd().join("note.txt");
-    let written = stage.finished("mcp__files__write_file", json!({"path": file, "content": "hello"})).await.content.text();
+    let written =
+        stage.finished("mcp__files__write_file", json!({"path": file, "content": "hello"})).await.content.text();
     assert!(written.contains("Successfully"), "{written}");
     let read = stage.finished("mcp__files__read_text_file", json!({"path": file})).await.content.text();
     assert!(read.contains("hello"), "{read}");
@@ -68,7 +69,8 @@ async fn the_file_server_works_in_its_folder_and_the_gate_watches_its_paths() {
 async fn everything(stage: &Stage) {
     let echo = stage.finished("mcp__all__echo", json!({"message": "hello"})).await.content.text();
     assert!(echo.contains("hello"), "{echo}");
-    let sum = stage.finished("mcp__all__get-sum".replace('-', "_").as_str(), json!({"a": 2, "b": 3})).await.content.text();
+    let sum =
+        stage.finished("mcp__all__get-sum".replace('-', "_").as_str(), json!({"a": 2, "b": 3})).await.content.text();
     assert!(sum.contains('5'), "{sum}");
     let resources = stage.finished("mcp__all__list_resources", json!({})).await.content.text();
     assert!(resources.contains("uri"), "{resources}");
@@ -97,7 +99,8 @@ impl Drop for Listening {
 #[tokio::test]
 async fn the_reference_server_works_behind_an_address() {
     let Some(command) = installed("HERMES_TEST_MCP_EVERYTHING") else { return };
-    for (protocol, path, more) in [("streamableHttp", "/mcp", json!({})), ("sse", "/sse", json!({"transport": "sse"}))] {
+    for (protocol, path, more) in [("streamableHttp", "/mcp", json!({})), ("sse", "/sse", json!({"transport": "sse"}))]
+    {
         let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let port = free.local_addr().unwrap().port();
         drop(free);
