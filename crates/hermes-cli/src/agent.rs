@@ -257,7 +257,9 @@ pub(crate) fn offered(app: &App, hands: &Hands, how: &How) -> Result<BTreeSet<St
 
 /// The toolsets that the settings choose for a platform.
 pub(crate) fn chosen(app: &App, platform: &str, catalogue: &Catalogue<'_>) -> Selection {
-    let mut circumstances = Circumstances::default();
+    let servers = hands::servers(app).servers;
+    let mcp = servers.iter().map(|server| format!("mcp-{}", server.name)).collect();
+    let mut circumstances = Circumstances { mcp, ..Circumstances::default() };
     if app.environment.get("HASS_TOKEN").is_some() {
         circumstances.credentials_for.insert("homeassistant".to_owned());
     }

@@ -223,6 +223,8 @@ pub enum Command {
     Fallback(crate::commands::fallback::FallbackArgs),
     /// What the agent can do, and what it may
     Tools(crate::commands::tools::ToolsArgs),
+    /// Tools of other programs and servers (MCP)
+    Mcp(crate::commands::mcp::McpArgs),
     /// Snapshots of files before they were changed, and the way back
     Checkpoints(crate::commands::checkpoints::CheckpointsArgs),
     /// What the model is told before you say a word, and what it costs

@@ -10,6 +10,8 @@ use hermes_core::ports::Listener;
 use hermes_core::stop::Stop;
 use hermes_core::store::SessionStore;
 use hermes_core::till::Till;
+use hermes_mcp::Servers;
+use hermes_mcp::settings::Found;
 use hermes_model::auxiliary::Auxiliary;
 use hermes_model::provider::table::PROVIDERS;
 use hermes_model::resolve::{Ask, Runtime};
@@ -25,6 +27,7 @@ use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The parts of `config.yaml` that steer tools and the prompt.
 const SECTIONS: [&str; 18] = [
@@ -54,6 +57,8 @@ pub struct Hands {
     pub shop: Arc<Workshop>,
     /// Where what a model is consulted about is paid.
     pub till: Arc<Till>,
+    /// MCP servers, where a conversation has been begun that may use them.
+    servers: Option<Servers>,
     /// What is odd about the settings of tools; told to the person, never fatal.
     pub warnings: Vec<String>,
 }
@@ -79,7 +84,25 @@ impl Hands {
     ) -> Self {
         let face = Arc::new(OnScreen { screen: screen.clone(), person: approval::face() });
         let around = Surroundings { cwd, ..surroundings(app) };
-        Self::with(app, Fittings { around, face, listener: screen.clone(), past }, yolo, stop)
+        Self::with(app, Fittings { around, face, listener: screen.clone(), past }, yolo, stop).connected(app)
+    }
+
+    /// With the MCP servers of the settings, which connect in the background: nobody waits for them here.
+    #[must_use]
+    pub(crate) fn connected(mut self, app: &App) -> Self {
+        let found = servers(app);
+        self.warnings.extend(found.problems.iter().map(ToString::to_string));
+        if !found.servers.is_empty() {
+            self.servers = Some(Servers::start(found, self.registry.clone(), &self.shop));
+        }
+        self
+    }
+
+    /// Waits until the MCP servers have told their tools, but not longer than this.
+    pub(crate) async fn introduced(&self, limit: Duration) {
+        if let Some(servers) = &self.servers {
+            servers.settled(limit).await;
+        }
     }
 
     /// For a conversation that nobody is asked about: what needs consent is refused.
@@ -119,7 +142,7 @@ impl Hands {
             listener,
         };
         let registry = Arc::new(builtin::registry(app.clock.clone(), &settings, past));
-        Self { registry, shop: Workshop::new(settings, ports), till, warnings }
+        Self { registry, shop: Workshop::new(settings, ports), till, servers: None, warnings }
     }
 
     pub fn desk(&self, session: SessionId) -> Arc<Desk> {
@@ -128,6 +151,9 @@ impl Hands {
 
     /// Ends everything that was started and is still running.
     pub async fn close(&self) {
+        if let Some(servers) = &self.servers {
+            servers.close().await;
+        }
         self.shop.processes.close().await;
     }
 
@@ -194,6 +220,11 @@ impl Face for OnScreen {
 pub(crate) fn effective(app: &App) -> Value {
     let found = SECTIONS.iter().filter_map(|name| Some(((*name).to_owned(), app.settings.get(name)?)));
     Value::Object(found.collect::<Map<String, Value>>())
+}
+
+/// The MCP servers that were set.
+pub(crate) fn servers(app: &App) -> Found {
+    hermes_mcp::settings::read(app.settings.value(), &|name| app.environment.get(name).map(str::to_owned))
 }
 
 /// Where a model is configured, one may be consulted; without any, a person decides alone.

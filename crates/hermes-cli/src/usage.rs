@@ -6,7 +6,7 @@ use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
 /// What people who come from the Python program will type, and what there is instead. Nothing: not yet.
-const COMMANDS: [(&str, Option<&str>); 49] = [
+const COMMANDS: [(&str, Option<&str>); 53] = [
     ("acp", None),
     ("batch", None),
     ("bundles", None),
@@ -28,7 +28,11 @@ const COMMANDS: [(&str, Option<&str>); 49] = [
     ("learning", None),
     ("logs", None),
     ("lsp", None),
-    ("mcp", None),
+    ("mcp catalog", None),
+    ("mcp configure", Some("hermes config edit")),
+    ("mcp install", Some("hermes mcp add")),
+    ("mcp picker", Some("hermes mcp add")),
+    ("mcp serve", None),
     ("memory", None),
     ("memory-graph", None),
     ("migrate", Some("hermes config migrate")),

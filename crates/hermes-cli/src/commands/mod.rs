@@ -9,6 +9,7 @@ pub mod config;
 pub mod demo;
 pub mod fallback;
 pub mod insights;
+pub mod mcp;
 pub mod model;
 pub(crate) mod money;
 pub(crate) mod paper;

@@ -193,7 +193,9 @@ impl Hands {
         let prepared = prepared.unwrap_or_else(|_| Err(ToolError::told(sanitise::error(UNREAD))));
         match prepared {
             Ok(prepared) => State::Ready(Box::new(Candidate { entry, arguments, cx, prepared, wanted })),
-            Err(ToolError::Tell(content)) => State::Ended(Finished::refused(call, Status::Failed, content.to_string())),
+            Err(ToolError::Tell(content) | ToolError::Unknown(content)) => {
+                State::Ended(Finished::refused(call, Status::Failed, content.to_string()))
+            }
             Err(ToolError::Abort(reason)) => State::Abort(reason),
         }
     }

@@ -280,6 +280,7 @@ impl End {
         match self {
             Self::Gave(Ok(output)) => (Status::Done, Disposition::Complete, output.into_content(), None),
             Self::Gave(Err(ToolError::Tell(value))) => (Status::Failed, Disposition::Complete, told(value), None),
+            Self::Gave(Err(ToolError::Unknown(value))) => (Status::Failed, Disposition::Unknown, told(value), None),
             Self::Gave(Err(ToolError::Abort(reason))) => {
                 (Status::Failed, Disposition::Complete, told(json!({ "error": reason })), Some(reason))
             }

@@ -190,6 +190,8 @@ impl Output {
 pub enum ToolError {
     /// The model is told and goes on. A JSON object with at least `error` in it.
     Tell(Value),
+    /// The same, and nobody knows what the call did before it failed.
+    Unknown(Value),
     /// The turn cannot go on.
     Abort(String),
 }
@@ -204,7 +206,7 @@ impl ToolError {
 impl fmt::Display for ToolError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Tell(value) => match value.get("error").and_then(Value::as_str) {
+            Self::Tell(value) | Self::Unknown(value) => match value.get("error").and_then(Value::as_str) {
                 Some(message) => f.write_str(message),
                 None => value.fmt(f),
             },
