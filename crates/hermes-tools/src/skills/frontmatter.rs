@@ -13,6 +13,7 @@ const BYTE_ORDER_MARK: char = '\u{feff}';
 /// More is no description of a skill.
 const MOST_NODES: usize = 5_000;
 const DEEPEST: usize = 32;
+pub(super) const LONGEST_DESCRIPTION: usize = 1024;
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Frontmatter(Object);
@@ -123,7 +124,33 @@ fn fenced(file: &str) -> Option<(&str, &str)> {
     None
 }
 
+/// Why a new `SKILL.md` could not be used. Whoever writes one is held to more than whoever is read.
+pub(super) fn check(file: &str) -> Option<String> {
+    let file = file.strip_prefix(BYTE_ORDER_MARK).unwrap_or(file);
+    let Some((yaml, text)) = fenced(file) else {
+        return Some("SKILL.md begins with frontmatter: a line ---, name and description, a line ---.".to_owned());
+    };
+    let front = match parse(yaml) {
+        Ok(fields) => Frontmatter(fields),
+        Err(why) => return Some(format!("The frontmatter of SKILL.md is no YAML of keys and values: {why}.")),
+    };
+    for field in ["name", "description"] {
+        if front.text(field).is_none() {
+            return Some(format!("The frontmatter of SKILL.md needs {field}."));
+        }
+    }
+    let long = front.text("description").is_some_and(|said| said.chars().count() > LONGEST_DESCRIPTION);
+    if long {
+        return Some(format!("The description has more than {LONGEST_DESCRIPTION} characters; say in one sentence when to use it."));
+    }
+    text.trim().is_empty().then(|| "SKILL.md has no text below its frontmatter.".to_owned())
+}
+
 fn read(yaml: &str) -> Object {
+    parse(yaml).unwrap_or_else(|_| by_lines(yaml))
+}
+
+fn parse(yaml: &str) -> Result<Object, String> {
     let options = serde_saphyr::options! {
         with_snippet: false,
         duplicate_keys: serde_saphyr::options::DuplicateKeyPolicy::LastWins,
@@ -138,8 +165,9 @@ fn read(yaml: &str) -> Object {
         },
     };
     match serde_saphyr::from_str_with_options(yaml, options) {
-        Ok(Value::Object(fields)) => fields,
-        _ => by_lines(yaml),
+        Ok(Value::Object(fields)) => Ok(fields),
+        Ok(_) => Err("it is a single value".to_owned()),
+        Err(error) => Err(one_line(&error.to_string())),
     }
 }
 
