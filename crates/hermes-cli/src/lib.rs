@@ -86,6 +86,7 @@ fn on_console(command: Command, before: Whom, profile: Option<&str>) -> ExitCode
             return wait(async { commands::auth::leave(provider.as_deref(), profile, console).await.into() });
         }
         Command::Tools(args) => return wait(async { commands::tools::run(args, profile, console).await.into() }),
+        Command::Skills(args) => return wait(async { commands::skills::run(args, profile, console).await.into() }),
         Command::Checkpoints(args) => {
             return wait(async { commands::checkpoints::run(args, profile, console).await.into() });
         }

@@ -6,7 +6,7 @@ use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
 /// What people who come from the Python program will type, and what there is instead. Nothing: not yet.
-const COMMANDS: [(&str, Option<&str>); 49] = [
+const COMMANDS: [(&str, Option<&str>); 48] = [
     ("acp", None),
     ("batch", None),
     ("bundles", None),
@@ -46,7 +46,6 @@ const COMMANDS: [(&str, Option<&str>); 49] = [
     ("send", None),
     ("serve", None),
     ("setup", Some("hermes model")),
-    ("skills", None),
     ("slack", None),
     ("uninstall", None),
     ("update", None),
@@ -59,7 +58,7 @@ const COMMANDS: [(&str, Option<&str>); 49] = [
 ];
 
 /// The same for flags.
-const FLAGS: [(&str, Option<&str>); 16] = [
+const FLAGS: [(&str, Option<&str>); 14] = [
     ("--accept-hooks", None),
     ("--checkpoints", Some("hermes config set checkpoints.enabled true")),
     ("--cli", None),
@@ -70,8 +69,6 @@ const FLAGS: [(&str, Option<&str>); 16] = [
     ("--query", Some("hermes -z \"…\", hermes chat -q \"…\"")),
     ("-q", Some("hermes -z \"…\", hermes chat -q \"…\"")),
     ("--safe-mode", None),
-    ("--skills", None),
-    ("-s", None),
     ("--tui", None),
     ("--verbose", None),
     ("--worktree", None),

@@ -70,6 +70,19 @@ impl Frontmatter {
         if own.is_empty() { self.words(key) } else { own }
     }
 
+    /// The settings it declares, with what the owner set or else its defaults.
+    pub(super) fn config(&self, set: &Value) -> Option<Object> {
+        let declared = self.at("metadata.hermes.config")?.as_array()?;
+        let value = |one: &Value| {
+            let key = scalar(one.get("key")?)?;
+            let is_set = key.split('.').try_fold(set, |value, part| value.get(part)).or_else(|| set.get(&key));
+            let value = is_set.or_else(|| one.get("default")).cloned().unwrap_or_default();
+            Some((key, value))
+        };
+        let values: Object = declared.iter().filter_map(value).collect();
+        (!values.is_empty()).then_some(values)
+    }
+
     /// The variables it needs, each once, wherever it names them.
     pub(super) fn variables(&self) -> Vec<Variable> {
         let places = ["required_environment_variables", "setup.collect_secrets", "prerequisites.env_vars"];
@@ -130,7 +143,7 @@ pub(super) fn check(file: &str) -> Option<String> {
     let Some((yaml, text)) = fenced(file) else {
         return Some("SKILL.md begins with frontmatter: a line ---, name and description, a line ---.".to_owned());
     };
-    let front = match parse(yaml) {
+    let front = match self::yaml(yaml) {
         Ok(fields) => Frontmatter(fields),
         Err(why) => return Some(format!("The frontmatter of SKILL.md is no YAML of keys and values: {why}.")),
     };
@@ -147,10 +160,11 @@ pub(super) fn check(file: &str) -> Option<String> {
 }
 
 fn read(yaml: &str) -> Object {
-    parse(yaml).unwrap_or_else(|_| by_lines(yaml))
+    self::yaml(yaml).unwrap_or_else(|_| by_lines(yaml))
 }
 
-fn parse(yaml: &str) -> Result<Object, String> {
+/// Keys and values, within bounds.
+pub(super) fn yaml(yaml: &str) -> Result<Object, String> {
     let options = serde_saphyr::options! {
         with_snippet: false,
         duplicate_keys: serde_saphyr::options::DuplicateKeyPolicy::LastWins,

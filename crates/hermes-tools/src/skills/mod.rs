@@ -8,10 +8,14 @@
 //! through `shelf.rs`; what strangers wrote is looked through by [`scan`] first. [`commands`] turns `/name` into a message.
 
 mod audience;
+pub mod bundled;
 mod catalogue;
+pub mod commands;
 mod frontmatter;
 pub mod hub;
 mod index;
+mod inline;
+pub mod inventory;
 mod linked;
 mod list;
 mod lookup;
@@ -36,7 +40,7 @@ pub(crate) use view::SkillView;
 
 use crate::effects::{Access, Effects, Reach, Scope};
 use crate::settings::Settings;
-use crate::tool::{Output, ToolError};
+use crate::tool::ToolError;
 
 /// What every call reads: all folders with skills.
 fn reading(settings: &Settings) -> Effects {
@@ -45,7 +49,9 @@ fn reading(settings: &Settings) -> Effects {
 }
 
 /// Work that waits for a disk.
-async fn blocking(work: impl FnOnce() -> Result<Output, ToolError> + Send + 'static) -> Result<Output, ToolError> {
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
+) -> Result<T, ToolError> {
     let done = tokio::task::spawn_blocking(work).await;
     done.unwrap_or_else(|error| Err(ToolError::told(format!("the skills could not be read: {error}"))))
 }
