@@ -150,7 +150,7 @@ mod tests {
             Some("there is no `hermes sessions repair` here; what comes nearest: hermes sessions recover")
         );
         let not_yet = |line: &str| told(line).is_some_and(|told| told.contains("is not there yet"));
-        for line in ["hermes gateway", "hermes -z hi --safe-mode", "hermes chat -q hi -w", "hermes chat --skills a"] {
+        for line in ["hermes gateway", "hermes -z hi --safe-mode", "hermes chat -q hi -w"] {
             assert!(not_yet(line), "{line}");
         }
         assert!(told("hermes -q hi").is_some_and(|told| told.contains("hermes chat -q")));

@@ -218,7 +218,7 @@ fn hub_trouble(error: HubError) -> Trouble {
     }
 }
 
-fn write_json<T: Serialize + ?Sized>(console: &mut Console<'_>, value: &T) -> Result<Exit, Trouble> {
+fn write_json<T: Serialize>(console: &mut Console<'_>, value: &T) -> Result<Exit, Trouble> {
     writeln!(console.out, "{}", paper::json_pretty(value).map_err(std::io::Error::other)?)?;
     Ok(Exit::Done)
 }

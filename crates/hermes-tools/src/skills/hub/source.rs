@@ -46,7 +46,7 @@ impl Source {
         }
         let parts: Vec<&str> = typed.trim_end_matches('/').split('/').collect();
         match parts.as_slice() {
-            [name] => Ok(Self::Named((*name).to_owned())),
+            [name] if is_word(name) => Ok(Self::Named((*name).to_owned())),
             _ if place.cwd.join(typed).is_dir() => Ok(Self::Folder(place.cwd.join(typed))),
             [owner, name, folder @ ..] if is_word(owner) && is_word(name) => {
                 let folder = (!folder.is_empty()).then(|| folder.join("/"));
