@@ -173,8 +173,7 @@ async fn dispatch(args: SkillsArgs, profile: Option<&str>, console: &mut Console
     let stop = stop_on_signal();
     let hands = Hands::new(&app, Arc::new(|_| {}), Yolo::Off, &stop);
     hands.tell_warnings(console)?;
-    let bench =
-        Bench { settings: &hands.shop.settings, scanner: &hands.shop.scanner, now: app.now(), stop: &stop };
+    let bench = Bench { settings: &hands.shop.settings, scanner: &hands.shop.scanner, now: app.now(), stop: &stop };
     let bench = &bench;
     match args.command.unwrap_or(SkillsCommand::List(list::ListArgs::default())) {
         SkillsCommand::List(how) => list::list(bench, &how, console),
@@ -184,9 +183,7 @@ async fn dispatch(args: SkillsArgs, profile: Option<&str>, console: &mut Console
         SkillsCommand::Inspect { identifier, json } => look::inspect(bench, &identifier, json, console).await,
         SkillsCommand::Install(how) => install::install(bench, how, console).await,
         SkillsCommand::Check { name, json } => install::check(bench, name.as_deref(), json, console).await,
-        SkillsCommand::Update { name, force } => {
-            install::update(bench, name.as_deref(), forced(force), console).await
-        }
+        SkillsCommand::Update { name, force } => install::update(bench, name.as_deref(), forced(force), console).await,
         SkillsCommand::Audit { name, json } => look::audit(bench, name.as_deref(), json, console),
         SkillsCommand::Uninstall { name, yes } => install::uninstall(bench, &name, yes, console).await,
         SkillsCommand::Reset { name, restore, yes } => bundled::reset(bench, &name, restore, yes, console).await,

@@ -18,7 +18,10 @@ async fn a_model_loads_a_skill_and_writes_one() {
     let text = skill("rye-bread", "1. Feed the sourdough.");
     let server = ModelServer::start([
         Move::say("").call("skill_view", json!({"name": "make-a-skill"})),
-        Move::say("").call("skill_manage", json!({"action": "create", "name": "rye-bread", "category": "kitchen", "content": text})),
+        Move::say("").call(
+            "skill_manage",
+            json!({"action": "create", "name": "rye-bread", "category": "kitchen", "content": text}),
+        ),
         Move::say("").call("skill_view", json!({"name": "rye-bread"})),
         Move::say("I will remember."),
         Move::say("Feed the sourdough."),
@@ -28,8 +31,14 @@ async fn a_model_loads_a_skill_and_writes_one() {
     let ran = hermes(&world, &["-z", "remember how to bake bread"]).await;
     assert_eq!(told(&ran), (Some(0), "I will remember.\n", ""));
     assert_eq!(kept(&world, "skills/kitchen/rye-bread/SKILL.md"), text);
-    let loaded: Value = serde_json::from_str(asked(&server)[1].as_array().expect("messages").last().expect("one")["content"].as_str().expect("text")).expect("JSON");
-    assert_eq!((&loaded["success"], &loaded["linked_files"]["templates"]), (&json!(true), &json!(["templates/SKILL.md"])));
+    let loaded: Value = serde_json::from_str(
+        asked(&server)[1].as_array().expect("messages").last().expect("one")["content"].as_str().expect("text"),
+    )
+    .expect("JSON");
+    assert_eq!(
+        (&loaded["success"], &loaded["linked_files"]["templates"]),
+        (&json!(true), &json!(["templates/SKILL.md"]))
+    );
     assert!(told_before(&server, 0).contains("    - make-a-skill: "), "it came with the program");
     assert!((0..4).all(|request| !told_before(&server, request).contains("rye-bread")), "the list of this one stays");
     let ran = hermes(&world, &["-z", "bread?"]).await;
@@ -70,13 +79,20 @@ async fn skills_are_loaded_with_the_question_and_bundles_hold_several() {
         .file("skill-bundles/dinner.yaml", "name: Dinner\nskills: [stew, dessert]\ninstruction: For guests.\n");
     hermes(&world, &["-s", "stew", "-z", "cook"]).await.expect_code(0);
     let asked_first = question(&server);
-    assert!(asked_first.starts_with("[The person loaded these skills for the whole conversation: stew."), "{asked_first}");
+    assert!(
+        asked_first.starts_with("[The person loaded these skills for the whole conversation: stew."),
+        "{asked_first}"
+    );
     assert!(asked_first.ends_with("\n\ncook") && asked_first.contains("Simmer."), "{asked_first}");
     let ran = hermes(&world, &["-s", "stw", "-z", "cook"]).await.expect_code(2);
     assert!(ran.stderr.contains("There is no skill 'stw'"), "{}", ran.stderr);
     hermes(&world, &["-z", "/dinner tonight"]).await.expect_code(0);
     let bundle = asked(&server)[1][0]["content"].as_str().expect("text").to_owned();
-    assert!(bundle.contains("the bundle 'Dinner' of the skills stew") && bundle.contains("[Not there, or switched off: dessert.]"), "{bundle}");
+    assert!(
+        bundle.contains("the bundle 'Dinner' of the skills stew")
+            && bundle.contains("[Not there, or switched off: dessert.]"),
+        "{bundle}"
+    );
     assert!(bundle.contains("For guests."), "{bundle}");
     server.finish();
 }
@@ -88,7 +104,8 @@ async fn commands_in_a_skill_are_text_unless_the_owner_says_so_and_then_go_throu
     let world = home_at(&server).file("skills/stew/SKILL.md", &text);
     hermes(&world, &["-z", "/stew"]).await.expect_code(0);
     assert!(question(&server).contains("Today: !`echo Mon''day`."));
-    let world = world.config(&format!("{}skills: {{inline_shell: true}}\n", settings(&server.base_url(), "chat_completions")));
+    let world =
+        world.config(&format!("{}skills: {{inline_shell: true}}\n", settings(&server.base_url(), "chat_completions")));
     hermes(&world, &["-z", "/stew"]).await.expect_code(0);
     let said = asked(&server)[1][0]["content"].as_str().expect("text").to_owned();
     assert!(said.contains("Today: Monday."), "{said}");
@@ -124,7 +141,8 @@ async fn a_person_approves_what_the_model_wants_to_keep() {
     ])
     .await;
     let world = home_at(&server);
-    let world = world.config(&format!("{}skills: {{write_approval: true}}\n", settings(&server.base_url(), "chat_completions")));
+    let world = world
+        .config(&format!("{}skills: {{write_approval: true}}\n", settings(&server.base_url(), "chat_completions")));
     hermes(&world, &["-z", "remember this"]).await.expect_code(0);
     let waiting = json_of(&world, &["pending"]).await;
     let id = waiting[0]["id"].as_str().expect("an id").to_owned();

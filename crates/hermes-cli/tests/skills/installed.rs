@@ -34,7 +34,10 @@ async fn a_skill_comes_from_a_repository_is_updated_changed_and_removed() {
     assert!(ran.stdout.starts_with("Installed 'stew' (safe) in "), "{}", ran.stdout);
     assert_eq!(kept(&world, "skills/kitchen/stew/references/spices.md"), "Bay leaf.\n");
     let listed = json_of(&world, &["list", "--source", "hub"]).await;
-    assert_eq!((&listed[0]["name"], &listed[0]["trust"], &listed[0]["category"]), (&json!("stew"), &json!("community"), &json!("kitchen")));
+    assert_eq!(
+        (&listed[0]["name"], &listed[0]["trust"], &listed[0]["category"]),
+        (&json!("stew"), &json!("community"), &json!("kitchen"))
+    );
     assert_eq!(skills(&world, &["check"]).await.expect_code(0).stdout, "  stew  current\n");
     let same = "Everything that was installed is as its source has it.\n";
     assert_eq!(skills(&world, &["update"]).await.expect_code(0).stdout, same);
@@ -57,8 +60,10 @@ async fn a_skill_comes_from_a_repository_is_updated_changed_and_removed() {
     assert!(!world.hermes_home().join("skills/kitchen").exists());
     let ran = skills(&world, &["uninstall", "stew"]).await.expect_code(1);
     assert!(ran.stderr.contains("no skill 'stew' was installed"), "{}", ran.stderr);
-    let actions: Vec<String> =
-        kept(&world, "skills/.hub/audit.log").lines().map(|line| line.split(' ').nth(1).unwrap_or_default().to_owned()).collect();
+    let actions: Vec<String> = kept(&world, "skills/.hub/audit.log")
+        .lines()
+        .map(|line| line.split(' ').nth(1).unwrap_or_default().to_owned())
+        .collect();
     assert_eq!(actions, ["INSTALL", "INSTALL", "INSTALL", "UNINSTALL"]);
 }
 

@@ -154,7 +154,9 @@ pub(super) fn check(file: &str) -> Option<String> {
     }
     let long = front.text("description").is_some_and(|said| said.chars().count() > LONGEST_DESCRIPTION);
     if long {
-        return Some(format!("The description has more than {LONGEST_DESCRIPTION} characters; say in one sentence when to use it."));
+        return Some(format!(
+            "The description has more than {LONGEST_DESCRIPTION} characters; say in one sentence when to use it."
+        ));
     }
     text.trim().is_empty().then(|| "SKILL.md has no text below its frontmatter.".to_owned())
 }

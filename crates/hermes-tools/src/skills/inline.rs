@@ -79,7 +79,8 @@ pub(super) async fn run(text: &str, folder: &Path, hands: &Hands, desk: &Arc<Des
 /// What the terminal answered, as a piece of text.
 fn printed(result: &str, command: &str) -> String {
     let result: Value = serde_json::from_str(result).unwrap_or_default();
-    let text = |field: &str| result.get(field).and_then(Value::as_str).map(str::trim_end).filter(|text| !text.is_empty());
+    let text =
+        |field: &str| result.get(field).and_then(Value::as_str).map(str::trim_end).filter(|text| !text.is_empty());
     match (text("output"), text("error")) {
         (Some(output), None) => clip(output, LONGEST),
         (_, Some(error)) => format!("[{command} was not run or failed: {}]", clip(error, LONGEST)),

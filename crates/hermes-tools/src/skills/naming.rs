@@ -60,7 +60,10 @@ pub(super) fn writable(path: &str, skill: &str) -> Result<String, String> {
     if in_support && !inner.split('/').any(|part| part.starts_with('.')) {
         return Ok(inner);
     }
-    Err(format!("'{path}' cannot be written: files of a skill go to {}, such as references/api.md.", SUPPORT.join(", ")))
+    Err(format!(
+        "'{path}' cannot be written: files of a skill go to {}, such as references/api.md.",
+        SUPPORT.join(", ")
+    ))
 }
 
 #[cfg(test)]

@@ -19,8 +19,7 @@ const DEEPEST: usize = 8;
 /// Digits of a hash in the hub's list, as the Python program writes them.
 const SHORT_HASH: usize = 16;
 /// Left behind by other programs.
-const LITTER: [&str; 8] =
-    [".git", ".hg", ".svn", "__pycache__", "node_modules", ".venv", ".DS_Store", "Thumbs.db"];
+const LITTER: [&str; 8] = [".git", ".hg", ".svn", "__pycache__", "node_modules", ".venv", ".DS_Store", "Thumbs.db"];
 /// Files in which an author says what is no part of the skill.
 const IGNORE_FILES: [&str; 2] = [".skillignore", ".clawhubignore"];
 
@@ -54,7 +53,10 @@ impl Parcel {
     /// A skill of text files.
     pub fn of_texts<'t>(files: impl IntoIterator<Item = (&'t str, &'t str)>) -> Self {
         let piece = |text: &str| Piece { bytes: text.as_bytes().to_vec(), executable: false };
-        Self { files: files.into_iter().map(|(path, text)| (path.to_owned(), piece(text))).collect(), links: Vec::new() }
+        Self {
+            files: files.into_iter().map(|(path, text)| (path.to_owned(), piece(text))).collect(),
+            links: Vec::new(),
+        }
     }
 
     pub fn read(folder: &Path) -> Result<Self, ParcelError> {
@@ -111,7 +113,9 @@ impl Parcel {
     pub fn without_ignored(mut self) -> Self {
         let mut rules = GitignoreBuilder::new("");
         let lists = IGNORE_FILES.iter().filter_map(|name| self.files.get(*name));
-        for line in lists.flat_map(|list| String::from_utf8_lossy(&list.bytes).lines().map(str::to_owned).collect::<Vec<_>>()) {
+        for line in
+            lists.flat_map(|list| String::from_utf8_lossy(&list.bytes).lines().map(str::to_owned).collect::<Vec<_>>())
+        {
             // A line that is no pattern ignores nothing.
             let _ = rules.add_line(None, &line);
         }

@@ -37,13 +37,15 @@ fn read(stage: &Stage, below: &str) -> String {
 #[tokio::test]
 async fn what_was_learned_is_written_down_mended_and_found_again() {
     let stage = Stage::new();
-    let made = manage(&stage, json!({"action": "create", "name": "soup", "category": "kitchen", "content": SOUP})).await;
+    let made =
+        manage(&stage, json!({"action": "create", "name": "soup", "category": "kitchen", "content": SOUP})).await;
     assert_eq!((&made["success"], &made["path"]), (&json!(true), &json!("kitchen/soup")), "{made}");
     assert_eq!(read(&stage, "kitchen/soup/SKILL.md"), SOUP);
 
     let patch = json!({"action": "patch", "name": "soup", "old_string": "2.  Add salt.", "new_string": "2. Add salt and pepper."});
     assert_eq!(manage(&stage, patch).await["success"], true, "small differences in white space are forgiven");
-    let file = json!({"action": "write_file", "name": "soup", "file_path": "references/stock.md", "file_content": "Bones.\n"});
+    let file =
+        json!({"action": "write_file", "name": "soup", "file_path": "references/stock.md", "file_content": "Bones.\n"});
     assert_eq!(manage(&stage, file).await["success"], true);
     let patch = json!({"action": "patch", "name": "kitchen/soup", "file_path": "references/stock.md", "old_string": "Bones", "new_string": "Vegetables"});
     assert_eq!(manage(&stage, patch).await["success"], true);
@@ -100,7 +102,10 @@ async fn a_skill_that_could_not_be_used_is_not_written() {
     let large = json!({"action": "write_file", "name": "soup", "file_path": "assets/x", "file_content": "x".repeat((1 << 20) + 1)});
     assert!(error(&manage(&stage, large).await).contains("at most 1048576"));
     assert!(error(&manage(&stage, json!({"action": "stir", "name": "soup"})).await).contains("no action 'stir'"));
-    assert!(error(&manage(&stage, json!({"action": "edit", "name": "sop", "content": SOUP})).await).contains("no skill 'sop'"));
+    assert!(
+        error(&manage(&stage, json!({"action": "edit", "name": "sop", "content": SOUP})).await)
+            .contains("no skill 'sop'")
+    );
 }
 
 #[tokio::test]
@@ -115,7 +120,17 @@ async fn nothing_outside_of_a_skill_is_written_or_deleted() {
     symlink(outside.join("new.md"), own(&stage).join("soup/references/link.md")).expect("a link");
     symlink(&outside, own(&stage).join("soup/scripts")).expect("a link");
 
-    for path in ["../config.yaml", "/etc/x", "references/../../x", "~/x", "notes.md", "references", "references/link.md", "scripts/x.sh", "scripts/.env"] {
+    for path in [
+        "../config.yaml",
+        "/etc/x",
+        "references/../../x",
+        "~/x",
+        "notes.md",
+        "references",
+        "references/link.md",
+        "scripts/x.sh",
+        "scripts/.env",
+    ] {
         let write = json!({"action": "write_file", "name": "soup", "file_path": path, "file_content": "x"});
         assert_eq!(manage(&stage, write).await["success"], false, "{path}");
         let remove = json!({"action": "remove_file", "name": "soup", "file_path": path});
@@ -125,8 +140,12 @@ async fn nothing_outside_of_a_skill_is_written_or_deleted() {
         let answer = manage(&stage, json!({"action": action, "name": "trap", "content": SOUP})).await;
         assert!(error(&answer).contains("link"), "{answer}");
     }
-    assert!(error(&manage(&stage, json!({"action": "remove_file", "name": "soup", "file_path": "SKILL.md"})).await).contains("'delete'"));
-    let names: BTreeSet<_> = fs::read_dir(&outside).expect("a folder").map(|entry| entry.expect("one").file_name()).collect();
+    assert!(
+        error(&manage(&stage, json!({"action": "remove_file", "name": "soup", "file_path": "SKILL.md"})).await)
+            .contains("'delete'")
+    );
+    let names: BTreeSet<_> =
+        fs::read_dir(&outside).expect("a folder").map(|entry| entry.expect("one").file_name()).collect();
     assert_eq!(names, BTreeSet::from(["trap".into()]), "nothing came through a link");
     assert!(outside.join("trap/SKILL.md").exists());
 }
@@ -169,9 +188,14 @@ async fn what_the_person_wants_to_see_first_waits_for_them() {
     let stage = Stage::with(json!({"skills": {"write_approval": true}}));
     let staged = create(&stage, "soup").await;
     assert_eq!((&staged["staged"], own(&stage).join("soup").exists()), (&json!(true), false), "{staged}");
-    let file = stage.root().join(format!("home/.hermes/pending/skills/{}.json", staged["pending_id"].as_str().expect("an id")));
+    let file = stage
+        .root()
+        .join(format!("home/.hermes/pending/skills/{}.json", staged["pending_id"].as_str().expect("an id")));
     let kept: Value = serde_json::from_slice(&fs::read(file).expect("a file")).expect("JSON");
-    assert_eq!((&kept["subsystem"], &kept["action"], &kept["origin"]), (&json!("skills"), &json!("create"), &json!("foreground")));
+    assert_eq!(
+        (&kept["subsystem"], &kept["action"], &kept["origin"]),
+        (&json!("skills"), &json!("create"), &json!("foreground"))
+    );
     assert_eq!(kept["payload"], json!({"action": "create", "name": "soup", "content": SOUP, "replace_all": false}));
     let (settings, scanner) = (stage.desk.settings(), &stage.desk.shop.scanner);
     let waiting = pending(settings);
@@ -206,7 +230,8 @@ async fn a_guarded_home_takes_no_dangerous_skill_of_the_agent() {
 async fn a_covered_secret_is_not_written_over_a_real_one() {
     let stage = Stage::new();
     create(&stage, "soup").await;
-    let patch = json!({"action": "patch", "name": "soup", "old_string": "Boil water.", "new_string": "Use «redacted:sk-…»."});
+    let patch =
+        json!({"action": "patch", "name": "soup", "old_string": "Boil water.", "new_string": "Use «redacted:sk-…»."});
     assert!(error(&manage(&stage, patch).await).contains("redacted"));
 }
 

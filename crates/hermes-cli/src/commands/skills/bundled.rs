@@ -41,7 +41,8 @@ pub(super) fn list_modified(bench: &Bench<'_>, as_json: bool, console: &mut Cons
         writeln!(console.out, "All skills that came with the program are as they came.")?;
         return Ok(Exit::Done);
     }
-    let rows: Vec<[String; 2]> = changed.iter().map(|(name, state)| [(*name).to_owned(), (*state).to_owned()]).collect();
+    let rows: Vec<[String; 2]> =
+        changed.iter().map(|(name, state)| [(*name).to_owned(), (*state).to_owned()]).collect();
     table::write(console.out, &rows)?;
     writeln!(console.out, "They are left in peace. `hermes skills diff NAME` shows what you changed,")?;
     writeln!(console.out, "`hermes skills reset NAME --restore` brings the original back.")?;
@@ -56,7 +57,8 @@ pub(super) fn diff(bench: &Bench<'_>, name: &str, console: &mut Console<'_>) -> 
         writeln!(console.err, "Your '{name}' is the original.")?;
         return Ok(Exit::Done);
     }
-    let diff = if Paper::of_process().is_terminal() { paper::shown(diff.trim_end()) } else { diff.trim_end().to_owned() };
+    let diff =
+        if Paper::of_process().is_terminal() { paper::shown(diff.trim_end()) } else { diff.trim_end().to_owned() };
     writeln!(console.out, "{diff}")?;
     Ok(Exit::Done)
 }
@@ -91,7 +93,11 @@ pub(super) fn opt_in(bench: &Bench<'_>, sync: bool, console: &mut Console<'_>) -
     let (new, kept) = (synced.added.len() + synced.renewed.len(), synced.kept.len());
     writeln!(console.out, "Copied {}.", table::count(new as u64, "skill"))?;
     if kept > 0 {
-        writeln!(console.out, "Left {} as you made them; `hermes skills list-modified` names them.", table::count(kept as u64, "skill"))?;
+        writeln!(
+            console.out,
+            "Left {} as you made them; `hermes skills list-modified` names them.",
+            table::count(kept as u64, "skill")
+        )?;
     }
     Ok(Exit::Done)
 }

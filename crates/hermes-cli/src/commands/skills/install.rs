@@ -27,11 +27,7 @@ pub struct InstallArgs {
     yes: bool,
 }
 
-pub(super) async fn install(
-    bench: &Bench<'_>,
-    how: InstallArgs,
-    console: &mut Console<'_>,
-) -> Result<Exit, Trouble> {
+pub(super) async fn install(bench: &Bench<'_>, how: InstallArgs, console: &mut Console<'_>) -> Result<Exit, Trouble> {
     let InstallArgs { identifier, category, name, force, yes } = how;
     let offer = fetched(bench, &identifier).await?;
     let hub = bench.hub();
@@ -90,7 +86,9 @@ pub(super) async fn check(
             Ok(offer) => match bench.hub().standing(&name, &entry, &offer).map_err(hub_trouble)? {
                 Standing::Current => ("current", String::new()),
                 Standing::Outdated => ("outdated", "`hermes skills update` brings what is newer".to_owned()),
-                Standing::Modified => ("modified", "you changed it; `hermes skills update --force` would replace that".to_owned()),
+                Standing::Modified => {
+                    ("modified", "you changed it; `hermes skills update --force` would replace that".to_owned())
+                }
             },
             Err(Trouble::Interrupted) => return Err(Trouble::Interrupted),
             Err(error) => ("unknown", error.to_string()),
@@ -99,7 +97,8 @@ pub(super) async fn check(
     }
     let is_current = rows.iter().all(|[_, status, _]| status == "current");
     if as_json {
-        let rows: Vec<_> = rows.iter().map(|[name, status, note]| json!({"name": name, "status": status, "note": note})).collect();
+        let rows: Vec<_> =
+            rows.iter().map(|[name, status, note]| json!({"name": name, "status": status, "note": note})).collect();
         write_json(console, &rows)?;
     } else if rows.is_empty() {
         writeln!(console.out, "Nothing was installed from elsewhere.")?;

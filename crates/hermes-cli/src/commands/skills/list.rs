@@ -56,7 +56,8 @@ pub(super) fn list(bench: &Bench<'_>, how: &ListArgs, console: &mut Console<'_>)
     }
     let row = |one: &Held| {
         let state = if one.enabled { "" } else { "off" };
-        let from = one.trust.as_ref().map_or(one.source.name().to_owned(), |trust| format!("{}, {trust}", one.source.name()));
+        let from =
+            one.trust.as_ref().map_or(one.source.name().to_owned(), |trust| format!("{}, {trust}", one.source.name()));
         [&one.name, &one.category, &from, state, &one.description].map(|cell: &str| paper::one_line(cell))
     };
     let rows: Vec<[String; 5]> = held.iter().map(row).collect();

@@ -30,7 +30,8 @@ pub(super) fn view(
         let files: Vec<&str> = parcel.files.keys().map(String::as_str).collect();
         return Err(Trouble::Refused(format!("The skill '{name}' has no file '{path}'; it has {}.", files.join(", "))));
     };
-    let text = if Paper::of_process().is_terminal() { paper::shown(text.trim_end()) } else { text.trim_end().to_owned() };
+    let text =
+        if Paper::of_process().is_terminal() { paper::shown(text.trim_end()) } else { text.trim_end().to_owned() };
     writeln!(console.out, "{text}")?;
     Ok(Exit::Done)
 }

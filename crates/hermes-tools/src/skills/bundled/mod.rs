@@ -114,7 +114,8 @@ fn find(bundled: &Bundled, shelf: &Shelf, scanner: &Scanner) -> Option<String> {
         return Some(bundled.place());
     }
     let catalogue = Catalogue::scan(&[shelf.root().to_owned()], scanner);
-    let found = catalogue.skills.into_iter().find(|skill| skill.name == bundled.name || skill.folder_name() == bundled.name);
+    let found =
+        catalogue.skills.into_iter().find(|skill| skill.name == bundled.name || skill.folder_name() == bundled.name);
     found.map(|skill| skill.place)
 }
 
@@ -127,7 +128,9 @@ pub fn reset(
     stop: &Stop,
 ) -> Result<Option<PathBuf>, ShelfError> {
     let Some(bundled) = Bundled::named(name) else {
-        return Err(ShelfError::Path(format!("no skill '{name}' comes with the program; `hermes skills list` shows those that do")));
+        return Err(ShelfError::Path(format!(
+            "no skill '{name}' comes with the program; `hermes skills list` shows those that do"
+        )));
     };
     let shelf = Shelf::open(&around.hermes_home)?;
     let turn = shelf.turn(stop)?;

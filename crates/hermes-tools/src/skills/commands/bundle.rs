@@ -47,11 +47,17 @@ fn read(path: &Path) -> Option<Bundle> {
     let is_small = fs::metadata(path).is_ok_and(|about| about.is_file() && about.len() <= LARGEST);
     let text = is_small.then(|| fs::read_to_string(path).ok()).flatten()?;
     let fields = yaml(&text).ok()?;
-    let field = |key: &str| fields.get(key).and_then(scalar).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
+    let field =
+        |key: &str| fields.get(key).and_then(scalar).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
     let name = field("name").or_else(|| path.file_stem()?.to_str().map(str::to_owned))?;
     let skills = fields.get("skills").map(words).filter(|skills| !skills.is_empty())?;
     let description = field("description").unwrap_or_else(|| format!("{} skills at once", skills.len()));
-    Some(Bundle { name: one_line(&name), description: one_line(&description), skills, instruction: field("instruction") })
+    Some(Bundle {
+        name: one_line(&name),
+        description: one_line(&description),
+        skills,
+        instruction: field("instruction"),
+    })
 }
 
 #[cfg(test)]
@@ -63,7 +69,11 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let folder = home.path().join(FOLDER);
         fs::create_dir(&folder).unwrap();
-        fs::write(folder.join("b.yaml"), "name: Backend\nskills: [code-review, failing-test]\ninstruction: Small steps.\n").unwrap();
+        fs::write(
+            folder.join("b.yaml"),
+            "name: Backend\nskills: [code-review, failing-test]\ninstruction: Small steps.\n",
+        )
+        .unwrap();
         fs::write(folder.join("a.yml"), "skills:\n  - x\n").unwrap();
         fs::write(folder.join("none.yaml"), "name: None\n").unwrap();
         fs::write(folder.join("broken.yaml"), "[").unwrap();

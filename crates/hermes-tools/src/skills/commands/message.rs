@@ -38,7 +38,9 @@ impl Loaded {
         let folder = self.folder.display();
         let mut parts: Vec<String> = warning.iter().cloned().collect();
         parts.push(content.trim().to_owned());
-        parts.push(format!("[Folder of this skill: {folder}. Paths in it are meant from there; run its scripts by their whole path.]"));
+        parts.push(format!(
+            "[Folder of this skill: {folder}. Paths in it are meant from there; run its scripts by their whole path.]"
+        ));
         if let Some(config) = config {
             let values: Vec<String> = config.iter().map(|(key, value)| format!("{key} = {value}")).collect();
             parts.push(format!("[Settings of this skill (skills.config): {}]", values.join("; ")));
@@ -60,7 +62,8 @@ fn words_of_the_person(instruction: &str) -> Option<String> {
 pub(super) fn of_skills(loaded: &[Loaded], instruction: &str) -> String {
     let names: Vec<String> = loaded.iter().map(|one| format!("'{}'", one.name())).collect();
     let (skill, it) = if loaded.len() == 1 { ("skill", "it") } else { ("skills", "all of them") };
-    let note = format!("[The person calls the {skill} {}. Follow {it} for what they say at the end.]", names.join(", "));
+    let note =
+        format!("[The person calls the {skill} {}. Follow {it} for what they say at the end.]", names.join(", "));
     joined(note, loaded, words_of_the_person(instruction))
 }
 

@@ -193,7 +193,9 @@ async fn load(name: &str, scene: Scene<'_>) -> Result<Loaded, Unusable> {
         let unusable = |error: &dyn std::fmt::Display| Unusable(error.to_string());
         let skill: &Skill = match find(&catalogue, &roots, &name).map_err(|error| unusable(&error))? {
             Known::Skill(skill) => skill,
-            Known::Flat { .. } => return Err(Unusable(format!("The skill '{name}' is a single file of the old kind."))),
+            Known::Flat { .. } => {
+                return Err(Unusable(format!("The skill '{name}' is a single file of the old kind.")));
+            }
         };
         if bar(skill, &settings.skills, platform(&settings.around)).is_some() {
             return Err(Unusable(format!("The skill '{}' is switched off, or not for this system.", skill.name)));
@@ -214,7 +216,8 @@ mod tests {
             description: String::new(),
             target: Target::Skill { name: name.to_owned(), place: name.to_owned() },
         };
-        let bundle = Bundle { name: "All".into(), description: String::new(), skills: vec!["a".into()], instruction: None };
+        let bundle =
+            Bundle { name: "All".into(), description: String::new(), skills: vec!["a".into()], instruction: None };
         let all = Command { slug: "all".into(), description: String::new(), target: Target::Bundle(bundle) };
         Commands(["a", "b c", "d", "e", "f", "g"].into_iter().map(skill).chain([all]).collect())
     }

@@ -1,9 +1,9 @@
 //! From a source to all files of one skill, in memory.
 
+use super::HubError;
 use super::git;
 use super::index::{Fetch, Index};
 use super::source::{Place, Source};
-use super::HubError;
 use crate::settings::Settings;
 use crate::skills::catalogue::SKILL;
 use crate::skills::frontmatter::Frontmatter;
@@ -52,11 +52,8 @@ pub async fn fetch(
             git::clone(url, branch.as_deref(), &clone, &settings.around, stop).await?;
             let found = within(&clone, folder.as_deref(), source)?;
             let below = found.strip_prefix(&clone).ok().and_then(Path::to_str).filter(|below| !below.is_empty());
-            let exact = Source::Repository {
-                url: url.clone(),
-                folder: below.map(str::to_owned),
-                branch: branch.clone(),
-            };
+            let exact =
+                Source::Repository { url: url.clone(), folder: below.map(str::to_owned), branch: branch.clone() };
             let mut offer = of_folder(&found, &exact)?;
             if below.is_none() {
                 // A repository that is a skill is called like itself, not like the folder it was brought to.
@@ -90,11 +87,15 @@ pub async fn fetch(
 }
 
 fn of_folder(folder: &Path, source: &Source) -> Result<Offer, HubError> {
-    let real = folder.canonicalize().map_err(|_| HubError::Refused(format!("there is no folder {}", folder.display())))?;
+    let real =
+        folder.canonicalize().map_err(|_| HubError::Refused(format!("there is no folder {}", folder.display())))?;
     let parcel = Parcel::read(&real)?.without_ignored();
     let folder_name = real.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let name = named(&parcel, folder_name).ok_or_else(|| {
-        HubError::Refused(format!("{} names no skill that can be installed; give it a name with --name", folder.display()))
+        HubError::Refused(format!(
+            "{} names no skill that can be installed; give it a name with --name",
+            folder.display()
+        ))
     });
     let front = Frontmatter::split(&parcel.text(SKILL).unwrap_or_default()).0;
     let identifier = match source {

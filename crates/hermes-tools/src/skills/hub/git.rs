@@ -73,7 +73,15 @@ pub(super) async fn clone(
     for setting in SETTINGS {
         command.args(["-c", setting]);
     }
-    command.args(["clone", "--quiet", "--depth=1", "--no-tags", "--single-branch", "--no-recurse-submodules", "--template="]);
+    command.args([
+        "clone",
+        "--quiet",
+        "--depth=1",
+        "--no-tags",
+        "--single-branch",
+        "--no-recurse-submodules",
+        "--template=",
+    ]);
     if let Some(branch) = branch {
         command.arg(format!("--branch={branch}"));
     }

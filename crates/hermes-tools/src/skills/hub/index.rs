@@ -58,7 +58,9 @@ impl Index {
         let failed = |why: String| HubError::Index(place.to_owned(), why);
         let bytes = match (place.starts_with(WEB), web) {
             (true, Some(web)) => web.get(place, LARGEST).await.map_err(failed)?,
-            (true, None) => return Err(failed("lists on the web cannot be read yet; download it and name the file".into())),
+            (true, None) => {
+                return Err(failed("lists on the web cannot be read yet; download it and name the file".into()));
+            }
             (false, _) if place.contains("://") => return Err(failed("only https:// and files are read".into())),
             (false, _) => {
                 let path = file(place, settings);
@@ -70,7 +72,8 @@ impl Index {
             }
         };
         let mut index: Self = serde_json::from_slice(&bytes).map_err(|error| failed(error.to_string()))?;
-        index.place = if place.starts_with(WEB) { place.to_owned() } else { file(place, settings).display().to_string() };
+        index.place =
+            if place.starts_with(WEB) { place.to_owned() } else { file(place, settings).display().to_string() };
         Ok(index)
     }
 

@@ -32,8 +32,10 @@ use std::time::Duration;
 
 #[derive(Debug, thiserror::Error)]
 pub enum HubError {
-    #[error("'{0}' is no skill that can be fetched. Name a folder, a git address (https://host/repository.git#folder), \
-             owner/repository/folder on GitHub, or a skill of a list (`hermes skills search`)")]
+    #[error(
+        "'{0}' is no skill that can be fetched. Name a folder, a git address (https://host/repository.git#folder), \
+             owner/repository/folder on GitHub, or a skill of a list (`hermes skills search`)"
+    )]
     NoSource(String),
     #[error("{0}")]
     Refused(String),
@@ -138,7 +140,9 @@ impl<'h> Hub<'h> {
                 trust: offer.trust,
                 worst: report.worst(),
                 advice: match verdict {
-                    Verdict::Dangerous => "Nothing lifts this; if you trust its author, read it and write a skill of your own.",
+                    Verdict::Dangerous => {
+                        "Nothing lifts this; if you trust its author, read it and write a skill of your own."
+                    }
                     _ => "Read it first; `--force` installs it all the same.",
                 },
             }),
@@ -276,7 +280,9 @@ impl<'h> Hub<'h> {
     /// `time action name source:trust verdict more`
     fn log(&self, turn: &Turn<'_>, [action, name, source, trust, verdict, more]: [&str; 6]) {
         let time = self.now.strftime("%Y-%m-%dT%H:%M:%SZ");
-        if let Err(error) = turn.note(ledger::AUDIT, &format!("{time} {action} {name} {source}:{trust} {verdict} {more}")) {
+        if let Err(error) =
+            turn.note(ledger::AUDIT, &format!("{time} {action} {name} {source}:{trust} {verdict} {more}"))
+        {
             tracing::warn!(%error, "what happened to a skill was not written down");
         }
     }

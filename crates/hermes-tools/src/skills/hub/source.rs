@@ -50,7 +50,11 @@ impl Source {
             _ if place.cwd.join(typed).is_dir() => Ok(Self::Folder(place.cwd.join(typed))),
             [owner, name, folder @ ..] if is_word(owner) && is_word(name) => {
                 let folder = (!folder.is_empty()).then(|| folder.join("/"));
-                Ok(Self::Repository { url: format!("{GITHUB}{owner}/{name}.git"), folder: inside(folder)?, branch: None })
+                Ok(Self::Repository {
+                    url: format!("{GITHUB}{owner}/{name}.git"),
+                    folder: inside(folder)?,
+                    branch: None,
+                })
             }
             _ => Err(none()),
         }

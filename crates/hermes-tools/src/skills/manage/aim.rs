@@ -45,7 +45,11 @@ impl Aim {
             _ => match known(&wish.name)? {
                 Known::Skill(skill) => (skill.name.clone(), own(skill, &shelf)?),
                 Known::Flat { file, .. } => {
-                    return Err(format!("'{}' is a single file of the old kind; change {} as a file.", wish.name, file.display()));
+                    return Err(format!(
+                        "'{}' is a single file of the old kind; change {} as a file.",
+                        wish.name,
+                        file.display()
+                    ));
                 }
             },
         };

@@ -151,7 +151,9 @@ fn told(wish: &Wish, aim: &Aim, count: &usize) -> Told {
     let Aim { name, below, .. } = aim;
     let file = wish.file().unwrap_or_default();
     let message = match &wish.change {
-        Change::Create { .. } => format!("The skill '{name}' is there. New conversations list it; skill_view loads it now."),
+        Change::Create { .. } => {
+            format!("The skill '{name}' is there. New conversations list it; skill_view loads it now.")
+        }
         Change::Edit { .. } => format!("The skill '{name}' has a new SKILL.md."),
         Change::Patch { .. } => format!("{file} of the skill '{name}' is patched ({count} replaced)."),
         Change::WriteFile { .. } => format!("{file} of the skill '{name}' is written."),

@@ -87,7 +87,9 @@ impl Wish {
                 Change::WriteFile { file, content }
             }
             "remove_file" => match file()? {
-                file if file == SKILL => return Err(format!("{SKILL} is the skill itself; 'delete' removes all of it.")),
+                file if file == SKILL => {
+                    return Err(format!("{SKILL} is the skill itself; 'delete' removes all of it."));
+                }
                 file => Change::RemoveFile { file },
             },
             other => return Err(format!("There is no action '{other}'. Use: {}.", ACTIONS.join(", "))),

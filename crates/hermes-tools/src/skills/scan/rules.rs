@@ -1,5 +1,5 @@
 //! Commands and code that do harm, as rows. A new row needs no code; an attack it finds goes to
-//! `tests/hands/skills/hostile.txt`, and what it must not be taken for to `ordinary.txt` beside it.
+//! `tests/hands/skills_corpus/hostile.txt`, and what it must not be taken for to `ordinary.txt` beside it.
 //!
 //! A pattern is read without regard to case, on one line at a time. High means that a person should look first: what is
 //! usual in honest skills (a key in a header, `sudo apt install`) is lower, what no honest skill does is critical.
@@ -28,6 +28,7 @@ const fn row(
     Rule { id, category, severity, meaning, pattern }
 }
 
+#[rustfmt::skip]
 pub(super) static TABLE: &[Rule] = &[
     // What leaves the machine.
     row(Exfiltration, High, "secret_in_body", "sends a secret in the body of a request", r#"\b(curl|wget|http|xh)\b[^|;&]*(-d|--data\S*|-F|--form|--body-data|--post-data)[ =]+("([^"\\]|\\.)*|'[^']*|[^\s"']*)\$\{?\w*(key|token|secret|passw|credential)"#),

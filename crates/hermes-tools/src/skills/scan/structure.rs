@@ -29,10 +29,18 @@ pub(super) fn look(parcel: &Parcel) -> Vec<Finding> {
     let mut found = Vec::new();
     let whole = |rule, severity, meaning: String| finding(rule, severity, "", meaning);
     if parcel.files.len() > MOST_FILES {
-        found.push(whole("too_many_files", Severity::Medium, format!("has {} files, more than a skill needs", parcel.files.len())));
+        found.push(whole(
+            "too_many_files",
+            Severity::Medium,
+            format!("has {} files, more than a skill needs", parcel.files.len()),
+        ));
     }
     if parcel.bytes() > MOST_BYTES {
-        found.push(whole("too_large", Severity::High, format!("has {} bytes, more than can be looked through", parcel.bytes())));
+        found.push(whole(
+            "too_large",
+            Severity::High,
+            format!("has {} bytes, more than can be looked through", parcel.bytes()),
+        ));
     }
     for link in &parcel.links {
         let meaning = "is a link, which can lead anywhere".to_owned();

@@ -28,12 +28,7 @@ fn the_worst_finding_is_the_verdict() {
 
 #[test]
 fn disguises_and_broken_lines_hide_nothing() {
-    for text in [
-        "rm -rf \\\n  ~/\n",
-        "ｒｍ －ｒｆ ~/\n",
-        "r\u{200b}m -rf ~/\n",
-        "\u{feff}rm -rf ~/\n",
-    ] {
+    for text in ["rm -rf \\\n  ~/\n", "ｒｍ －ｒｆ ~/\n", "r\u{200b}m -rf ~/\n", "\u{feff}rm -rf ~/\n"] {
         let found = look(text);
         assert_eq!(found.verdict(), Verdict::Dangerous, "{text:?}: {found:?}");
     }
@@ -52,7 +47,10 @@ fn files_are_looked_at_as_files() {
     let mut parcel = Parcel::of_texts([("SKILL.md", "Fine.\n"), ("assets/a.zip", "PK")]);
     assert_eq!(scan(&parcel, &Scanner::new()).verdict(), Verdict::Caution);
     parcel.links.push("references/leak".to_owned());
-    parcel.files.insert("scripts/tool".into(), crate::skills::parcel::Piece { bytes: b"\x7fELF\0\0".to_vec(), executable: true });
+    parcel.files.insert(
+        "scripts/tool".into(),
+        crate::skills::parcel::Piece { bytes: b"\x7fELF\0\0".to_vec(), executable: true },
+    );
     let report = scan(&parcel, &Scanner::new());
     let rules: BTreeSet<&str> = report.findings.iter().map(|finding| finding.rule.as_ref()).collect();
     assert_eq!(rules, BTreeSet::from(["link", "packed", "program"]));
