@@ -10,7 +10,7 @@ use crate::process::ProcessTool;
 use crate::recall::SessionSearch;
 use crate::registry::{Registry, Replace};
 use crate::settings::Settings;
-use crate::skills::{SkillView, SkillsList};
+use crate::skills::{SkillManage, SkillView, SkillsList};
 use crate::terminal::TerminalTool;
 use crate::todo::TodoTool;
 use crate::tool::Tool;
@@ -31,6 +31,7 @@ pub fn registry(clock: Arc<dyn Clock>, settings: &Settings, store: Option<Arc<dy
     add(&registry, ReadFile);
     add(&registry, SearchFiles);
     add(&registry, SessionSearch::new(store));
+    add(&registry, SkillManage);
     add(&registry, SkillView);
     add(&registry, SkillsList);
     add(&registry, TerminalTool::new(&settings.terminal));

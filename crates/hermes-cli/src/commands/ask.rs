@@ -5,6 +5,7 @@
 
 mod input;
 mod kept;
+mod skills;
 
 use crate::agent::{self, Parts, Session};
 use crate::app::App;
@@ -173,6 +174,9 @@ async fn turn(
     let hands = Hands::at(&app, cwd, screen, past, yolo, stop);
     // A stream that has begun must end with what became of the turn; what is wrong with the command line is told before.
     let tools = agent::offered(&app, &hands, &question.asking.how)?;
+    let how = &question.asking.how;
+    skills::seed(&hands, &tools, stop).await;
+    let asked = skills::with_skills(asked, &how.skills, &hands, (&tools, &screen.session()), stop).await?;
     begin(screen, &app, &runtime);
     hands.warnings.iter().for_each(|warning| screen.remark(warning));
     let parts = Parts {
@@ -184,7 +188,7 @@ async fn turn(
         listener: screen.clone(),
         live: screen.is_live(),
         tools,
-        max_turns: question.asking.how.max_turns,
+        max_turns: how.max_turns,
     };
     let mut agent = parts.agent(session).await?;
     let mut outcome = tokio::select! {

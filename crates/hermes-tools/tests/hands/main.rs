@@ -28,6 +28,8 @@ mod results;
 mod sandbox;
 mod search;
 mod skills;
+mod skills_hub;
+mod skills_manage;
 #[allow(dead_code, reason = "the stage offers more than every story uses")]
 mod stage;
 mod surroundings;
