@@ -126,7 +126,8 @@ impl WebSettings {
         };
         let of_old = config.pointer("/browser/allow_private_urls").and_then(Value::as_bool);
         let said = variable(ALLOW_PRIVATE).map(|word| is_yes(&word));
-        let private = said.or(security.allow_private_urls).or(of_old).unwrap_or(false);
+        let set = [security.allow_private_urls, of_old].contains(&Some(true));
+        let private = said.unwrap_or(set);
         let download = config.pointer("/auxiliary/vision/download_timeout").and_then(Value::as_u64).unwrap_or(DOWNLOAD);
         Self {
             rules: Rules {

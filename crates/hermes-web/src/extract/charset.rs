@@ -7,7 +7,7 @@ use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
 const HEAD: usize = 1_024;
 
 /// The text of a body. Nothing is refused: what cannot be read shows as `�`.
-pub fn text(bytes: &[u8], named: Option<&str>) -> String {
+pub(super) fn text(bytes: &[u8], named: Option<&str>) -> String {
     if let Some((marked, length)) = Encoding::for_bom(bytes) {
         return decoded(bytes.get(length..).unwrap_or_default(), marked);
     }

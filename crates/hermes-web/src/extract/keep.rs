@@ -18,15 +18,15 @@ const LONGEST_HOST: usize = 60;
 
 /// Where copies of pages are kept.
 #[derive(Debug, Clone)]
-pub struct Shelf(PathBuf);
+pub(super) struct Shelf(PathBuf);
 
 impl Shelf {
-    pub fn in_home(hermes_home: &Path) -> Self {
+    pub(super) fn in_home(hermes_home: &Path) -> Self {
         Self(hermes_home.join("cache").join("web"))
     }
 
     /// Keeps the text of a page and gives the file.
-    pub async fn keep_text(&self, url: &Url, text: &str) -> io::Result<PathBuf> {
+    pub(super) async fn keep_text(&self, url: &Url, text: &str) -> io::Result<PathBuf> {
         let text = match text.char_indices().nth(MOST_CHARS) {
             None => text.to_owned(),
             Some((end, _)) => {
@@ -38,7 +38,7 @@ impl Shelf {
     }
 
     /// Keeps bytes under the name of the page with this ending.
-    pub async fn keep(&self, url: &Url, ending: &'static str, bytes: Vec<u8>) -> io::Result<PathBuf> {
+    pub(super) async fn keep(&self, url: &Url, ending: &'static str, bytes: Vec<u8>) -> io::Result<PathBuf> {
         let (folder, name) = (self.0.clone(), file_name(url, ending));
         let kept = tokio::task::spawn_blocking(move || {
             let path = put(&folder, &name, &bytes)?;

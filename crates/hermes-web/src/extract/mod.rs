@@ -9,14 +9,14 @@ mod keep;
 mod page;
 mod pictures;
 pub mod readable;
+mod scan;
 mod summary;
 mod window;
 
 use crate::fetch::{Fetcher, Target};
 use crate::settings::{ExtractSettings, WebSettings};
 use crate::until_stopped;
-use futures_util::StreamExt as _;
-use futures_util::stream;
+use futures_util::future::join_all;
 use hermes_tools::desk::Cx;
 use hermes_tools::effects::Effects;
 use hermes_tools::gate::Permit;
@@ -116,7 +116,11 @@ impl Tool for WebExtract {
             shelf: Shelf::in_home(&cx.desk.settings().around.hermes_home),
             cx,
         };
-        let pages = stream::iter(urls.iter().map(|url| press.page(url))).buffered(MOST_PAGES).collect();
-        Output::json(&Shown { results: until_stopped(&cx.stop, pages).await? })
+        // At most five, so all of them at once.
+        let mut pages = Vec::with_capacity(urls.len());
+        for url in &urls {
+            pages.push(press.page(url));
+        }
+        Output::json(&Shown { results: until_stopped(&cx.stop, join_all(pages)).await? })
     }
 }

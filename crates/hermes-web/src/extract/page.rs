@@ -167,7 +167,10 @@ impl Press<'_> {
         if let (LongPages::Summary, Some(aide)) = (self.settings.long_pages, &shop.aide) {
             match summary(&**aide, &self.cx.desk.session, title, &text, &self.cx.stop).await {
                 Ok(short) => {
-                    return format!("{short}\n\n[A summary of {total} characters. {}]", whereabouts(kept.as_deref(), 1));
+                    return format!(
+                        "{short}\n\n[A summary of {total} characters. {}]",
+                        whereabouts(kept.as_deref(), 1)
+                    );
                 }
                 Err(why) => note = format!(" It could not be summarised ({why})."),
             }

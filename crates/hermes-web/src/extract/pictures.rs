@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 const PICTURE: &str = r#"(?i)!\[(?<alt>[^\]]*)\]\(\s*data:image/[^)]*\)|\(\s*data:image/[^)]*\)|data:image/[a-z0-9.+-]+[^,\s"')]*,[a-z0-9+/=%_-]*"#;
 
 /// The text with `[IMAGE: what it shows]` for every picture in it. Links to pictures stay.
-pub fn without_pictures(text: &str) -> Cow<'_, str> {
+pub(super) fn without_pictures(text: &str) -> Cow<'_, str> {
     static FOUND: OnceLock<Option<Regex>> = OnceLock::new();
     // The pattern is fixed and a test reads it, so there always is one.
     let Some(found) = FOUND.get_or_init(|| Regex::new(PICTURE).ok()) else { return Cow::Borrowed(text) };

@@ -1,8 +1,10 @@
 //! A page as Markdown: its article where it has one, else all of its body.
 //!
 //! Pages are hostile: the work is done on a thread of its own, with a stack for the deepest page that is taken apart;
-//! deeper ones are shown as their text alone. A page that makes a library fail costs that page.
+//! deeper ones, and those that are built like traps, are shown as their text alone. A page that makes a library fail
+//! costs that page.
 
+use super::scan::{self, Build};
 use dom_query::{Document, NodeRef};
 use dom_smoothie::{Config, Readability};
 use htmd::HtmlToMarkdown;
@@ -43,11 +45,14 @@ pub async fn readable(html: String, url: Url) -> Option<Readable> {
 
 /// The same on this thread, which needs a large stack.
 pub fn of_html(html: &str, url: &Url) -> Readable {
+    if scan::build(html) == Build::Trap {
+        return Readable { title: String::new(), text: scan::text(html) };
+    }
     let document = Document::from(html);
     let title = one_line(&document.select_single("title").text());
     let size = measure(&document.root());
     if size.depth > DEEPEST {
-        return Readable { title, text: plain(&document) };
+        return Readable { title, text: scan::text(html) };
     }
     make_absolute(&document, url);
     document.select(&UNREAD.join(",")).remove();
@@ -105,13 +110,6 @@ fn tidied(text: &str) -> String {
     }
     out.truncate(out.trim_end().len());
     out
-}
-
-fn plain(document: &Document) -> String {
-    document.select(&UNREAD.join(",")).remove();
-    let text = document.text();
-    let lines: Vec<String> = text.lines().map(one_line).filter(|line| !line.is_empty()).collect();
-    lines.join("\n")
 }
 
 fn one_line(text: &str) -> String {

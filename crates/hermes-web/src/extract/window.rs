@@ -3,13 +3,13 @@
 
 /// What is shown of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Window<'t> {
+pub(super) enum Window<'t> {
     Whole(&'t str),
     Ends { head: &'t str, tail: &'t str },
 }
 
 /// The part of a text that fits into so many characters.
-pub fn window(text: &str, most: usize) -> Window<'_> {
+pub(super) fn window(text: &str, most: usize) -> Window<'_> {
     if text.chars().nth(most).is_none() {
         return Window::Whole(text);
     }

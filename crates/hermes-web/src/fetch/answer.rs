@@ -20,6 +20,7 @@ const SILENCE: Duration = Duration::from_secs(15);
 pub struct Answer {
     response: reqwest::Response,
     url: Url,
+    length: Option<u64>,
     ahead: BytesMut,
     until: Instant,
     limit: Duration,
@@ -41,7 +42,8 @@ pub enum Extent {
 
 impl Answer {
     pub(super) fn new(response: reqwest::Response, url: Url, until: Instant, limit: Duration) -> Self {
-        Self { response, url, ahead: BytesMut::new(), until, limit }
+        let length = response.content_length();
+        Self { response, url, length, ahead: BytesMut::new(), until, limit }
     }
 
     /// Where the last redirect led.
@@ -78,7 +80,7 @@ impl Answer {
 
     /// How long the server says the body is.
     pub fn length(&self) -> Option<u64> {
-        self.response.content_length()
+        self.length
     }
 
     /// What the body is, told by its first bytes.

@@ -133,6 +133,12 @@ fn ready(engine: &'static dyn Engine, settings: &SearchSettings) -> Option<Ready
     usable.then_some(Ready { engine, base, key })
 }
 
+/// The same in a line, for lists.
+pub fn missing() -> String {
+    let ways: Vec<&str> = ENGINES.iter().filter_map(|engine| engine.card().key.or(engine.card().address)).collect();
+    format!("no search engine is set up; set one of {}, or web.ddgs.enabled", ways.join(", "))
+}
+
 /// What a person can do when no engine can be asked.
 pub fn options(settings: &SearchSettings) -> String {
     let mut text = match settings.wanted.first() {

@@ -8,7 +8,7 @@ mod engines;
 use crate::settings::SearchSettings;
 use crate::until_stopped;
 use desk::SearchDesk;
-use engine::{ENGINES, Hit, choose};
+use engine::{ENGINES, Hit, choose, missing};
 use hermes_core::redact;
 use hermes_tools::desk::Cx;
 use hermes_tools::effects::Effects;
@@ -100,7 +100,7 @@ impl Tool for WebSearch {
         let settings = self.settings.clone();
         Some(Check::new(move || match choose(&settings) {
             Ok(_) => Availability::Ready,
-            Err(options) => Availability::Missing(options),
+            Err(_) => Availability::Missing(missing()),
         }))
     }
 

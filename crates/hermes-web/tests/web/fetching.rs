@@ -50,7 +50,7 @@ async fn a_page_comes_with_where_it_was_and_what_it_is() {
 #[tokio::test]
 async fn every_redirect_is_judged_anew() {
     for (to, expected) in [
-        ("http://127.0.0.1:9/secret", "private or internal network address (127.0.0.1 is this machine)"),
+        ("http://127.0.0.1:8099/secret", "private or internal network address (127.0.0.1 is this machine)"),
         ("http://0x7f.1/", "private or internal network address (127.0.0.1 is this machine)"),
         ("//[::1]/", "private or internal network address ([::1] is this machine)"),
         ("http://169.254.169.254/latest/meta-data/", "169.254.169.254 is where a cloud hands out"),
@@ -114,7 +114,7 @@ async fn one_bad_address_spoils_a_name_and_no_address_is_none() {
     }
     let real = Fetcher::with_lookup(Rules::default(), Arc::new(SystemLookup));
     let localhost = FetchFault::Private { host: "localhost".into(), what: "this machine" };
-    assert_eq!(text(&real, "http://localhost:9/").await, Err(localhost));
+    assert_eq!(text(&real, "http://localhost:8099/").await, Err(localhost));
 }
 
 #[tokio::test]

@@ -152,7 +152,7 @@ impl Aide for Sayer {
         self.asked.lock().expect("asked").push((task.to_owned(), request));
         let said = self.says.lock().expect("says").pop_front().expect("an answer for every question");
         let reply = said.map(|text| Reply {
-            message: Assistant::new(text),
+            message: Assistant { content: Some(text.into()), ..Assistant::default() },
             usage: None,
             model: None,
             id: None,
