@@ -13,7 +13,7 @@ mod scan;
 mod summary;
 mod window;
 
-use crate::fetch::{Fetcher, Target};
+use crate::fetch::{Fetcher, Rules, Target};
 use crate::settings::{ExtractSettings, WebSettings};
 use crate::until_stopped;
 use futures_util::future::join_all;
@@ -32,7 +32,7 @@ const FEWEST_CHARS: usize = 2_000;
 
 pub(crate) struct WebExtract {
     fetcher: Fetcher,
-    rules: crate::fetch::Rules,
+    rules: Rules,
     settings: ExtractSettings,
 }
 

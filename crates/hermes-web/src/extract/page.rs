@@ -10,6 +10,8 @@ use crate::settings::{ExtractSettings, LongPages};
 use hermes_tools::desk::Cx;
 use serde::Serialize;
 use std::path::Path;
+use std::time::Duration;
+use tokio::time::timeout;
 use url::Url;
 
 /// Pages are taken apart up to here; the rest of a larger one stays on the network.
@@ -18,6 +20,7 @@ const LARGEST_TEXT: usize = 8 << 20;
 const LARGEST_DOCUMENT: usize = 50 << 20;
 const ACCEPT: &str =
     "text/html,application/xhtml+xml,text/markdown;q=0.9,text/plain;q=0.9,application/json;q=0.9,*/*;q=0.5";
+const TAKING_APART: Duration = Duration::from_secs(20);
 /// Lines of the `read_file` call that goes on.
 const NEXT_LINES: usize = 200;
 
@@ -114,8 +117,11 @@ impl Press<'_> {
         let (url, named) = (answer.url().clone(), answer.charset().map(str::to_owned));
         let body = answer.read(LARGEST_PAGE).await.map_err(|fault| fault.to_string())?;
         let html = charset::text(&body.bytes, named.as_deref());
-        let Some(found) = readable(html, url).await else {
-            return Err("The page is so odd that it could not be taken apart.".into());
+        // Work that is given up goes on by itself, in the bounds that the size of the page sets.
+        let found = match timeout(TAKING_APART, readable(html, url)).await {
+            Ok(Some(found)) => found,
+            Ok(None) => return Err("The page is so odd that it could not be taken apart.".into()),
+            Err(_late) => return Err("The page is so tangled that taking it apart took too long.".into()),
         };
         if found.text.is_empty() {
             return Err("The page shows no text without running its scripts. A browser may show more.".into());

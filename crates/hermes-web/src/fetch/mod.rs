@@ -138,7 +138,10 @@ impl Fetcher {
         let until = Instant::now() + ask.patience;
         let mut target = Target::read(&ask.url, &self.0.rules)?;
         for _ in 0..=MOST_REDIRECTS {
-            let response = self.send(&target, &ask, until).await?;
+            let response = match timeout_at(until, self.send(&target, &ask)).await {
+                Ok(answered) => answered?,
+                Err(_late) => return Err(FetchFault::TooSlow { host: target.host(), limit: ask.patience }),
+            };
             match redirection(&response, &target)? {
                 None => return Ok(Answer::new(response, target.url().clone(), until, ask.patience)),
                 Some(next) => target = Target::read(next.as_str(), &self.0.rules)?,
@@ -147,7 +150,7 @@ impl Fetcher {
         Err(FetchFault::Circles(target.host()))
     }
 
-    async fn send(&self, target: &Target, ask: &Ask, until: Instant) -> Result<reqwest::Response, FetchFault> {
+    async fn send(&self, target: &Target, ask: &Ask) -> Result<reqwest::Response, FetchFault> {
         let client = match self.0.rules.proxies.route(target.url()) {
             None => self.direct()?,
             Some(_) => {
@@ -163,22 +166,22 @@ impl Fetcher {
         {
             headers.insert(name.clone(), value);
         }
-        match timeout_at(until, client.execute(request)).await {
-            Ok(Ok(response)) => Ok(response),
-            Ok(Err(error)) => Err(fault(&error, target)),
-            Err(_late) => Err(FetchFault::TooSlow { host: target.host(), limit: ask.patience }),
-        }
+        client.execute(request).await.map_err(|error| fault(&error, target))
     }
 
     fn direct(&self) -> Result<reqwest::Client, FetchFault> {
-        let inner = &self.0;
-        let guarded = || Arc::new(Guarded(inner.guard.clone()));
-        kept(&inner.direct, || Ok(client::builder(&inner.rules)?.dns_resolver(guarded())))
+        kept(&self.0.direct, || Ok(client::builder(&self.0.rules)?.dns_resolver(self.guarded(Vec::new()))))
     }
 
-    /// Whether there is a proxy was decided before: a host that is reached without one never gets here.
+    /// Whether there is a proxy was decided before: a host that is reached without one never gets here. Some kinds of
+    /// proxies are given addresses instead of names, so names are guarded here too.
     fn proxied(&self) -> Result<reqwest::Client, FetchFault> {
-        kept(&self.0.proxied, || by_variables(&self.0.rules))
+        let trusted = self.0.rules.proxies.hosts();
+        kept(&self.0.proxied, || Ok(by_variables(&self.0.rules)?.dns_resolver(self.guarded(trusted))))
+    }
+
+    fn guarded(&self, trusted: Vec<String>) -> Arc<Guarded> {
+        Arc::new(Guarded { guard: self.0.guard.clone(), trusted })
     }
 }
 

@@ -35,6 +35,13 @@ impl Proxies {
         }
     }
 
+    /// The names of the proxies themselves.
+    pub(super) fn hosts(&self) -> Vec<String> {
+        let whole = |proxy: &String| if proxy.contains("://") { proxy.clone() } else { format!("http://{proxy}") };
+        let proxies = [&self.http, &self.https].into_iter().flatten().map(whole);
+        proxies.filter_map(|proxy| Some(Url::parse(&proxy).ok()?.host_str()?.to_owned())).collect()
+    }
+
     /// The proxy for this address, unless it is reached without.
     pub(super) fn route(&self, url: &Url) -> Option<&str> {
         let proxy = if url.scheme() == "https" { &self.https } else { &self.http };
@@ -84,6 +91,7 @@ mod tests {
         };
         let proxies = Proxies::read(variables);
         let route = |url: &str| proxies.route(&Url::parse(url).expect(url));
+        assert_eq!(proxies.hosts(), ["proxy.test"]);
         assert_eq!(route("https://example.com/"), Some("http://proxy.test:3128"));
         assert_eq!(route("https://notintern.test/"), Some("http://proxy.test:3128"));
         assert_eq!(route("https://11.0.0.1/"), Some("http://proxy.test:3128"));

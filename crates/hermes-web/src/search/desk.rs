@@ -36,7 +36,7 @@ impl SearchDesk {
             Err(_late) => return Err(format!("{} did not answer within {} s.", card.title, PATIENCE.as_secs())),
         };
         if status != 200 {
-            return Err(self.refusal(ready, status, retry_after.as_deref(), &body));
+            return Err(refusal(ready, status, retry_after.as_deref(), &body));
         }
         let hits = ready.engine.hits(&body).map_err(|why| format!("{} gave no results: {why}.", card.title))?;
         Ok(hits.into_iter().take(limit).collect())
@@ -81,43 +81,40 @@ impl SearchDesk {
         }
         Ok((status, retry_after, body))
     }
+}
 
-    /// What an engine that did not want to answer means, and what helps.
-    fn refusal(&self, ready: &Ready, status: u16, retry_after: Option<&str>, body: &[u8]) -> String {
-        let card = ready.engine.card();
-        let title = card.title;
-        let key = card.key.unwrap_or("its key");
-        let said = said(body);
-        let said = ready.key.as_ref().map_or_else(|| said.clone(), |key| key.covered(&said));
-        let said = if said.is_empty() { String::new() } else { format!(" It says: {said}") };
-        match status {
-            401 | 403 if ready.key.is_some() => {
-                format!("{title} does not accept the key (HTTP {status}). Check {key}.{said}")
-            }
-            403 if card.name == "searxng" => {
-                format!("{title} refuses (HTTP 403). Allow `json` under search.formats in its settings.{said}")
-            }
-            402 | 432 | 433 => {
-                format!("The plan at {title} is used up (HTTP {status}). Wait, pay, or set up another engine.{said}")
-            }
-            202 if card.name == "ddgs" => {
-                format!("{title} takes no more searches from here for a while. Wait, or set up an engine with a key.")
-            }
-            429 => {
-                let when = retry_after.map(|when| format!(" It asks to wait {when} s.")).unwrap_or_default();
-                format!(
-                    "{title} takes no more searches for now (HTTP 429).{when} Search less, or set up another engine.{said}"
-                )
-            }
-            300..=399 => format!(
-                "{title} moves requests to another address (HTTP {status}); correct web.{}.base_url.",
-                card.name
-            ),
-            500..=599 => {
-                format!("{title} has trouble itself (HTTP {status}). Try again later, or set up another engine.{said}")
-            }
-            _ => format!("{title} refused the search (HTTP {status}).{said}"),
+/// What an engine that did not want to answer means, and what helps.
+fn refusal(ready: &Ready, status: u16, retry_after: Option<&str>, body: &[u8]) -> String {
+    let card = ready.engine.card();
+    let title = card.title;
+    let key = card.key.unwrap_or("its key");
+    let said = said(body);
+    let said = ready.key.as_ref().map_or_else(|| said.clone(), |key| key.covered(&said));
+    let said = if said.is_empty() { String::new() } else { format!(" It says: {said}") };
+    if let Some((_, meaning)) = card.refusals.iter().find(|(known, _)| *known == status) {
+        return format!("{title} did not search (HTTP {status}): {meaning}{said}");
+    }
+    match status {
+        401 | 403 if ready.key.is_some() => {
+            format!("{title} does not accept the key (HTTP {status}). Check {key}.{said}")
         }
+        402 | 432 | 433 => {
+            format!("The plan at {title} is used up (HTTP {status}). Wait, pay, or set up another engine.{said}")
+        }
+        429 => {
+            let seconds = retry_after.filter(|when| when.parse::<u32>().is_ok());
+            let when = seconds.map(|when| format!(" It asks to wait {when} s.")).unwrap_or_default();
+            format!(
+                "{title} takes no more searches for now (HTTP 429).{when} Search less, or set up another engine.{said}"
+            )
+        }
+        300..=399 => {
+            format!("{title} moves requests to another address (HTTP {status}); correct web.{}.base_url.", card.name)
+        }
+        500..=599 => {
+            format!("{title} has trouble itself (HTTP {status}). Try again later, or set up another engine.{said}")
+        }
+        _ => format!("{title} refused the search (HTTP {status}).{said}"),
     }
 }
 

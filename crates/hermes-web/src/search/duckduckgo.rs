@@ -19,6 +19,10 @@ impl Engine for DuckDuckGo {
             key_header: KeyHeader::Bearer,
             address: None,
             most: 30,
+            refusals: &[(
+                202,
+                "it takes no more searches from here for a while. Wait, or set up an engine with a key.",
+            )],
             from: "no key, few searches at a time",
         }
     }

@@ -28,6 +28,8 @@ pub struct EngineCard {
     pub address: Option<&'static str>,
     /// As many hits as it gives at once.
     pub most: usize,
+    /// What a status means with this engine and no other.
+    pub refusals: &'static [(u16, &'static str)],
     /// Where a key is from, or what it takes to run one.
     pub from: &'static str,
 }

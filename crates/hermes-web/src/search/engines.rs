@@ -28,13 +28,16 @@ impl Found {
     }
 }
 
-/// The hits in a list somewhere in an answer.
-fn hits_at(body: &[u8], places: &[&str]) -> Result<Vec<Hit>, String> {
+/// The hits in the first of these lists that an answer has.
+fn listed(body: &[u8], places: &[&str]) -> Result<Option<Vec<Hit>>, String> {
     let answer: Value = serde_json::from_slice(body).map_err(|error| format!("the answer is no JSON ({error})"))?;
-    let list = places.iter().find_map(|place| answer.pointer(place)?.as_array().cloned());
-    let Some(list) = list else { return Err("the answer has no list of results".into()) };
+    let list = places.iter().find_map(|place| answer.pointer(place)?.as_array());
     // One entry that cannot be read costs itself.
-    Ok(list.into_iter().filter_map(|entry| Found::deserialize(entry).ok()?.hit()).collect())
+    Ok(list.map(|list| list.iter().filter_map(|entry| Found::deserialize(entry).ok()?.hit()).collect()))
+}
+
+fn hits_at(body: &[u8], places: &[&str]) -> Result<Vec<Hit>, String> {
+    listed(body, places)?.ok_or_else(|| "the answer has no list of results".to_owned())
 }
 
 fn with_query(mut url: Url, pairs: &[(&str, &str)]) -> Url {
@@ -57,6 +60,7 @@ impl Engine for Tavily {
             key_header: KeyHeader::Bearer,
             address: Some("TAVILY_BASE_URL"),
             most: 20,
+            refusals: &[],
             from: "a key from https://app.tavily.com",
         }
     }
@@ -84,6 +88,7 @@ impl Engine for Exa {
             key_header: KeyHeader::Named("x-api-key"),
             address: None,
             most: 100,
+            refusals: &[],
             from: "a key from https://exa.ai",
         }
     }
@@ -111,6 +116,7 @@ impl Engine for Parallel {
             key_header: KeyHeader::Named("x-api-key"),
             address: None,
             most: 20,
+            refusals: &[],
             from: "a key from https://parallel.ai",
         }
     }
@@ -139,6 +145,7 @@ impl Engine for Firecrawl {
             key_header: KeyHeader::Bearer,
             address: Some("FIRECRAWL_API_URL"),
             most: 100,
+            refusals: &[],
             from: "a key from https://firecrawl.dev, or the address of your own server",
         }
     }
@@ -166,6 +173,7 @@ impl Engine for SearXng {
             key_header: KeyHeader::Bearer,
             address: Some("SEARXNG_URL"),
             most: 100,
+            refusals: &[(403, "it does not answer in JSON; allow `json` under search.formats in its settings.")],
             from: "the address of a server that answers with format=json",
         }
     }
@@ -193,6 +201,7 @@ impl Engine for Brave {
             key_header: KeyHeader::Named("x-subscription-token"),
             address: None,
             most: 20,
+            refusals: &[],
             from: "a free key from https://brave.com/search/api",
         }
     }
@@ -204,9 +213,8 @@ impl Engine for Brave {
     }
 
     fn hits(&self, body: &[u8]) -> Result<Vec<Hit>, String> {
-        // A search without results has no `web` at all.
-        let found =
-            if body.windows(5).any(|part| part == b"\"web\"") { hits_at(body, &["/web/results"])? } else { Vec::new() };
+        // A search without results has no list at all.
+        let found = listed(body, &["/web/results"])?.unwrap_or_default();
         Ok(found.into_iter().map(without_marks).collect())
     }
 }
