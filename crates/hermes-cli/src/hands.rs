@@ -5,6 +5,7 @@ use crate::approval::{self, Allowlist, Counsel};
 use crate::commands::{Console, paper};
 use crate::output::Screen;
 use crate::settings::Home;
+use crate::web;
 use futures_util::future::BoxFuture;
 use hermes_core::ports::Listener;
 use hermes_core::stop::Stop;
@@ -23,6 +24,7 @@ use hermes_tools::gate::{Answer, Channel, Yolo};
 use hermes_tools::registry::Registry;
 use hermes_tools::settings::{Settings, Surroundings};
 use hermes_types::{Fault, Reply as Answered, Request, SessionId};
+use hermes_web::SideModel;
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -124,13 +126,14 @@ impl Hands {
 
     fn with(app: &App, fittings: Fittings, yolo: Yolo, stop: &Stop) -> Self {
         let Fittings { around, face, listener, past } = fittings;
-        let (mut settings, warnings) = Settings::read(&effective(app), around);
+        let (mut settings, mut warnings) = Settings::read(&effective(app), around);
         // The flag only adds: `HERMES_YOLO_MODE` has been read already.
         if yolo == Yolo::On {
             settings.approvals.yolo = Yolo::On;
         }
         let till = Arc::new(Till::new(past.clone(), app.clock.clone()));
         let auxiliary = auxiliary(app, &till);
+        let side_model = if auxiliary.is_some() { SideModel::There } else { SideModel::Missing };
         let ports = Ports {
             face,
             adviser: auxiliary.as_ref().map(|(auxiliary, main)| {
@@ -142,6 +145,7 @@ impl Hands {
             listener,
         };
         let registry = Arc::new(builtin::registry(app.clock.clone(), &settings, past));
+        web::register(app, &registry, side_model, &mut warnings);
         Self { registry, shop: Workshop::new(settings, ports), till, servers: None, warnings }
     }
 
@@ -266,9 +270,10 @@ fn root(home: &Home) -> PathBuf {
     if home.profile().is_some() { home.root().dir().to_owned() } else { home.dir().to_owned() }
 }
 
-/// The keys and endpoints of providers, and everything the home's `.env` holds.
+/// The keys and endpoints of providers and of search engines, and everything the home's `.env` holds.
 fn private_variables(app: &App) -> BTreeSet<String> {
     let of_providers =
         PROVIDERS.iter().flat_map(|row| row.key_env.iter().chain(row.base_env)).map(|name| (*name).to_owned());
-    of_providers.chain(app.environment.written().map(str::to_owned)).collect()
+    let of_engines = hermes_web::settings::secret_variables().map(str::to_owned);
+    of_providers.chain(of_engines).chain(app.environment.written().map(str::to_owned)).collect()
 }

@@ -5,8 +5,8 @@
 //! usual in honest skills (a key in a header, `sudo apt install`) is lower, what no honest skill does is critical.
 
 use super::Category::{
-    self, CredentialExposure, Destructive, Execution, Exfiltration, Injection, Mining, Network, Obfuscation, Persistence,
-    PrivilegeEscalation, SupplyChain, Traversal,
+    self, CredentialExposure, Destructive, Execution, Exfiltration, Injection, Mining, Network, Obfuscation,
+    Persistence, PrivilegeEscalation, SupplyChain, Traversal,
 };
 use super::Severity::{self, Critical, High, Low, Medium};
 
