@@ -77,7 +77,7 @@ impl ExecuteCode {
         let began = Instant::now();
         let Settings { around, terminal, .. } = cx.desk.settings();
         let mode = self.settings.mode;
-        let python = variables::interpreter(mode, around, terminal).ok_or_else(|| not_run(NO_PYTHON.to_owned()))?;
+        let python = variables::interpreter(mode, around, terminal).ok_or_else(|| not_run(NO_PYTHON))?;
         let host = Arc::new(Host::new(cx, self.settings.max_tool_calls));
         let mark = Family::new_mark();
         let staging = stage(&mark, script, cx).await.map_err(|error| unable(&error))?;
@@ -178,9 +178,9 @@ impl Tool for ExecuteCode {
             return Err(ToolError::told("No code provided."));
         }
         if args.code.contains('\0') {
-            return Err(not_run("the code has a NUL character in it, which Python cannot read".to_owned()));
+            return Err(not_run("the code has a NUL character in it, which Python cannot read"));
         }
-        let backend = cx.desk.terminal.backend().map_err(|unable| not_run(unable.to_string()))?;
+        let backend = cx.desk.terminal.backend().map_err(|unable| not_run(&unable.to_string()))?;
         Ok(Effects::script(args.code.as_str(), backend.usable(&cx.desk.cwd())))
     }
 
@@ -205,7 +205,7 @@ impl Tool for ExecuteCode {
         // What was judged is what runs.
         match &permit.effects().script {
             Some(script) => self.run(script, cx).await,
-            None => Err(not_run("the permit is for no script".to_owned())),
+            None => Err(not_run("the permit is for no script")),
         }
     }
 }
@@ -245,10 +245,10 @@ fn joined(mut output: String, note: &str) -> String {
 }
 
 fn unable(error: &io::Error) -> ToolError {
-    not_run(format!("the script could not be started: {error}"))
+    not_run(&format!("the script could not be started: {error}"))
 }
 
 /// A script that did not run.
-fn not_run(error: String) -> ToolError {
+fn not_run(error: &str) -> ToolError {
     ToolError::Tell(json!({"status": "error", "error": error, "tool_calls_made": 0, "duration_seconds": 0}))
 }
