@@ -7,7 +7,7 @@ use super::settings::{CodeSettings, Mode};
 use super::{stub, variables};
 use crate::desk::Cx;
 use crate::effects::{Effects, Script};
-use crate::gate::{Permit, Refused};
+use crate::gate::{Cause, Permit, Refusal, Refused, SCRIPT_STARTS};
 use crate::run::frame::framed_text;
 use crate::settings::{Settings, Surroundings};
 use crate::terminal::family::Family;
@@ -29,6 +29,7 @@ pub(super) const NAME: &str = "execute_code";
 const SLACK: Duration = Duration::from_secs(15);
 const NO_PYTHON: &str = "python3 was not found in PATH; install Python 3.8 or newer";
 const CUT: &str = "The output was cut; the script did run. Print less if you need what is missing.";
+const USE_TERMINAL: &str = "terminal() from hermes_tools runs commands; each is judged by itself.";
 const INTERRUPTED: &str = "[interrupted by the person]";
 
 const DESCRIPTION: &str = "Run a Python script that can call tools as functions; you read only what it prints. For three or \
@@ -190,7 +191,16 @@ impl Tool for ExecuteCode {
 
     fn refused(&self, refused: &Refused) -> Value {
         let error = &refused.message;
-        json!({"status": "error", "error": error, "tool_calls_made": 0, "duration_seconds": 0})
+        let mut told = json!({"status": "error", "error": error, "tool_calls_made": 0, "duration_seconds": 0});
+        // A person who said no meant it; where nobody is there, the way that is asked about call by call is open.
+        let nobody = matches!(refused.cause, Cause::Policy(Refusal::NobodyToAsk { .. }));
+        if let Value::Object(fields) = &mut told
+            && nobody
+            && refused.reasons.iter().any(|reason| reason == SCRIPT_STARTS)
+        {
+            fields.insert("hint".to_owned(), USE_TERMINAL.into());
+        }
+        told
     }
 
     fn afterword(&self, result: &str) -> Afterword {
