@@ -12,7 +12,7 @@ use crate::run::frame::framed_text;
 use crate::settings::{Settings, Surroundings};
 use crate::terminal::family::Family;
 use crate::terminal::private::Private;
-use crate::terminal::sandbox::{Sandbox, SandboxMode};
+use crate::terminal::sandbox::Sandbox;
 use crate::terminal::{Ended, TerminalSettings};
 use crate::tool::{Afterword, Availability, Card, Check, Look, Output, Tool, ToolError};
 use serde::{Deserialize, Serialize};
@@ -86,8 +86,7 @@ impl ExecuteCode {
         let mut given = variables::variables(mode, around, terminal, folder);
         let marks = given.get(Family::VARIABLE).map_or_else(|| mark.clone(), |outer| format!("{outer}:{mark}"));
         given.insert(Family::VARIABLE.to_owned(), marks);
-        let may_connect = self.sandbox.mode() == SandboxMode::Off;
-        let door = Door::make(folder, may_connect).map_err(|error| unable(&error))?;
+        let door = Door::make(folder, self.sandbox.mode()).map_err(|error| unable(&error))?;
         let cwd = match mode {
             Mode::Project => script.cwd.as_path(),
             Mode::Strict => folder,
