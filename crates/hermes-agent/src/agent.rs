@@ -16,13 +16,13 @@ use hermes_core::turn::{Asked, Economy, Inbox, Outcome, Ports, TurnHook, run_tur
 use hermes_tools::desk::{Desk, Reach, Workshop};
 use hermes_tools::registry::Registry;
 use hermes_tools::run::Hook;
+use hermes_tools::toolset::Grant;
 use hermes_types::{
     BreakCause, EndReason, Event, Kinship, Message, Moment, NewSession, Notice, Reasoning, RowState, SessionId, Spent,
     StoredMessage,
 };
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// What agents are made from: everything that comes from outside.
@@ -112,8 +112,9 @@ impl Default for Settings {
 pub struct Beginning {
     /// Its record; the system prompt in it is used as it is.
     pub session: NewSession,
-    /// The tools it may call.
-    pub tools: BTreeSet<String>,
+    /// What it may call, tools that join later included. Not kept with it: who goes on says it anew, and whether some
+    /// of its tools are found by searching is decided by the settings of then.
+    pub tools: Grant,
     /// Words behind the system prompt that are never kept.
     pub ephemeral: Option<String>,
     /// Messages behind the system prompt that are never kept.
@@ -125,8 +126,8 @@ pub struct Beginning {
 }
 
 impl Beginning {
-    pub fn new(session: NewSession, tools: BTreeSet<String>) -> Self {
-        Self { session, tools, ephemeral: None, prefill: Vec::new(), reach: Reach::Lasting, not_kept: None }
+    pub fn new(session: NewSession, tools: impl Into<Grant>) -> Self {
+        Self { session, tools: tools.into(), ephemeral: None, prefill: Vec::new(), reach: Reach::Lasting, not_kept: None }
     }
 }
 
@@ -209,7 +210,7 @@ impl Agent {
     fn of(
         kit: Arc<Kit>,
         mut talk: Conversation,
-        tools: BTreeSet<String>,
+        tools: Grant,
         desk: Arc<Desk>,
         unborn: Option<NewSession>,
     ) -> Self {

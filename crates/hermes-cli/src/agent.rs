@@ -18,7 +18,7 @@ use hermes_model::secret::Secret;
 use hermes_model::wire::ApiMode;
 use hermes_store::SqliteStore;
 use hermes_tools::desk::Reach;
-use hermes_tools::toolset::{self, Catalogue, Circumstances, Selection};
+use hermes_tools::toolset::{self, Catalogue, Circumstances, Grant, Selection};
 use hermes_types::{Event, NewSession, Notice, SessionId, Usd, clip};
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
@@ -43,7 +43,7 @@ pub(crate) struct Parts<'a> {
     /// A person sees the words as they come.
     pub(crate) live: bool,
     /// What it may call.
-    pub(crate) tools: BTreeSet<String>,
+    pub(crate) tools: Grant,
     /// In place of `agent.max_turns`.
     pub(crate) max_turns: Option<u32>,
 }
@@ -92,7 +92,7 @@ impl Parts<'_> {
             }
             (Session::Kept(id), Err(_)) => id,
         };
-        let offered = self.hands.registry.definitions(&self.tools).into_iter().map(|tool| tool.name).collect();
+        let offered = self.hands.known(self.tools.clone());
         let answerer = Answerer {
             model: self.runtime.model.clone(),
             provider: self.runtime.name.clone(),
@@ -234,9 +234,9 @@ fn limits(settings: &Settings) -> Result<Limits, Trouble> {
     Ok(Limits { turn: caps("turn")?, session, day })
 }
 
-/// The tools of a conversation: those of `-t`, or those the settings choose for the command line.
-pub(crate) fn offered(app: &App, hands: &Hands, how: &How) -> Result<BTreeSet<String>, Trouble> {
-    let catalogue = Catalogue::new(&hands.registry);
+/// What a conversation may call: the toolsets of `-t`, or those the settings choose for the command line.
+pub(crate) fn granted(app: &App, hands: &Hands, how: &How) -> Result<Grant, Trouble> {
+    let catalogue = hands.catalogue();
     let selection = match &how.toolsets {
         Some(names) => {
             let names = names.iter().map(|name| name.trim()).filter(|name| !name.is_empty());
@@ -248,10 +248,10 @@ pub(crate) fn offered(app: &App, hands: &Hands, how: &How) -> Result<BTreeSet<St
         }
         None => chosen(app, CLI, &catalogue),
     };
-    let selected = toolset::select(&hands.registry, &selection);
+    let selected = catalogue.select(&selection);
     match selected.unknown.first().filter(|_| how.toolsets.is_some()) {
         Some(unknown) => Err(Trouble::Usage(format!("no toolset is called `{unknown}`; `hermes tools` lists them"))),
-        None => Ok(selected.names),
+        None => Ok(selected.grant),
     }
 }
 
@@ -261,6 +261,7 @@ pub(crate) fn chosen(app: &App, platform: &str, catalogue: &Catalogue<'_>) -> Se
     if app.environment.get("HASS_TOKEN").is_some() {
         circumstances.credentials_for.insert("homeassistant".to_owned());
     }
+    (circumstances.mcp, circumstances.plugins) = catalogue.joining();
     let selection = toolset::for_platform(&hands::effective(app), platform, &circumstances, catalogue);
     selection.with_variables(app.environment.process())
 }

@@ -133,6 +133,11 @@ impl<'a> Catalogue<'a> {
         self
     }
 
+    /// Of the toolsets that will register, those of servers and those of plugins.
+    pub fn joining(&self) -> (Vec<String>, Vec<String>) {
+        self.expected.iter().cloned().partition(|toolset| toolset.starts_with(MCP))
+    }
+
     /// Every toolset by its own name.
     pub fn names(&self) -> BTreeSet<String> {
         let known = TOOLSETS.iter().map(|row| row.name.to_owned());
