@@ -13,12 +13,12 @@ use hermes_core::store::{SessionStore, StoreError};
 use hermes_core::till::Till;
 use hermes_core::turn::budget::{ITERATIONS, Limits, Purse};
 use hermes_core::turn::{Asked, Economy, Inbox, Outcome, Ports, TurnHook, run_turn};
-use hermes_tools::desk::{Desk, Reach, Workshop};
+use hermes_tools::desk::{Desk, Pictures, Reach, Workshop};
 use hermes_tools::registry::Registry;
 use hermes_tools::run::Hook;
 use hermes_tools::toolset::Grant;
 use hermes_types::{
-    BreakCause, EndReason, Event, Kinship, Message, Moment, NewSession, Notice, Reasoning, RowState, SessionId, Spent,
+    BreakCause, Concession, EndReason, Event, Kinship, Message, Moment, NewSession, Notice, Reasoning, RowState, SessionId, Spent,
     StoredMessage,
 };
 use jiff::Timestamp;
@@ -272,7 +272,17 @@ impl Agent {
                 next_session: &|| session_id(kit.clock.now()),
             },
         };
-        run_turn(&mut self.talk, asked.into(), &ports, stop).await
+        let outcome = run_turn(&mut self.talk, asked.into(), &ports, stop).await;
+        self.remember_sight();
+        outcome
+    }
+
+    /// What a provider refused once in this conversation, tools do not try again.
+    fn remember_sight(&self) {
+        let pictures = [Concession::Images, Concession::ToolResultParts];
+        if pictures.into_iter().any(|concession| self.talk.line.concedes(concession)) {
+            self.desk().sight.set(Pictures::Unseen);
+        }
     }
 
     /// One turn: the answer, or everything about why there is none.

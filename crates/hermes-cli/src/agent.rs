@@ -13,11 +13,11 @@ use hermes_core::ports::{Listener, Switchboard};
 use hermes_core::prompt::Prompt;
 use hermes_core::store::{SessionStore, Sessions as _, StoreError};
 use hermes_core::turn::budget::{Caps, ITERATIONS, Limits};
-use hermes_model::resolve::{Ask, Runtime};
+use hermes_model::resolve::{Ask, Runtime, sees_results};
 use hermes_model::secret::Secret;
 use hermes_model::wire::ApiMode;
 use hermes_store::SqliteStore;
-use hermes_tools::desk::Reach;
+use hermes_tools::desk::{Pictures, Reach};
 use hermes_tools::toolset::{self, Catalogue, Circumstances, Grant, Selection};
 use hermes_types::{Event, NewSession, Notice, SessionId, Usd, clip};
 use jiff::civil::Date;
@@ -76,6 +76,10 @@ impl Parts<'_> {
         };
         let window = usize::try_from(self.runtime.limits.context_window).unwrap_or(usize::MAX);
         agent.desk().room.for_window(window);
+        let stated = self.app.knowledge.config.model.supports_vision;
+        if sees_results(self.runtime, stated) {
+            agent.desk().sight.set(Pictures::Seen);
+        }
         Ok(agent)
     }
 

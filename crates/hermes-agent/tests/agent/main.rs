@@ -11,6 +11,7 @@ mod hostile;
 mod interrupts;
 mod laws;
 mod limits;
+mod loader;
 mod play;
 mod puppet;
 mod recovery;
