@@ -12,6 +12,7 @@ mod interrupts;
 mod laws;
 mod limits;
 mod loader;
+mod pictures;
 mod play;
 mod puppet;
 mod recovery;

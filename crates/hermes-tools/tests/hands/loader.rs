@@ -327,6 +327,29 @@ async fn hundreds_of_large_tools_make_a_bounded_answer() {
     assert!(one["matches"][0]["parameters"].is_object());
 }
 
+/// What a request costs does not grow with what stands behind the loader.
+#[tokio::test]
+async fn three_servers_with_forty_tools_each_cost_what_their_names_cost() {
+    let servers = |names: &[&str]| {
+        let entries = names.iter().map(|name| ((*name).to_owned(), json!({"command": "x"}))).collect();
+        Stage::with(json!({"mcp_servers": Value::Object(entries)}))
+    };
+    let tokens = |hands: &Hands| serde_json::to_string(&hands.definitions()).expect("JSON").len().div_ceil(4);
+    let stage = servers(&["github", "files", "mail"]);
+    let alone = tokens(&hands(&Stage::new(), everything(&Stage::new())));
+    for server in ["github", "files", "mail"] {
+        for number in 0..40 {
+            let name = format!("mcp__{server}__tool_{number}");
+            Foreign::new(&format!("mcp-{server}"), &name, &"Does something useful. ".repeat(10)).on(&stage);
+        }
+    }
+    let with_loader = tokens(&hands(&stage, everything(&stage)));
+    let all_direct = tokens(&Hands::new(stage.registry.clone(), everything(&stage)));
+    assert!(with_loader < alone + 250, "{with_loader} tokens, {alone} without servers");
+    assert!(all_direct > alone + 9_000, "{all_direct} tokens with everything in the list");
+    assert!(with_loader + 400 < 6_000, "the first request with its prompt: {with_loader}");
+}
+
 /// The corpus of dangers, through the loader: to a built-in tool and to one of a plugin, with the arguments as an object
 /// and as text.
 #[tokio::test]
