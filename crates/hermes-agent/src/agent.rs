@@ -18,8 +18,8 @@ use hermes_tools::registry::Registry;
 use hermes_tools::run::Hook;
 use hermes_tools::toolset::Grant;
 use hermes_types::{
-    BreakCause, Concession, EndReason, Event, Kinship, Message, Moment, NewSession, Notice, Reasoning, RowState, SessionId, Spent,
-    StoredMessage,
+    BreakCause, Concession, EndReason, Event, Kinship, Message, Moment, NewSession, Notice, Reasoning, RowState,
+    SessionId, Spent, StoredMessage,
 };
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -127,7 +127,14 @@ pub struct Beginning {
 
 impl Beginning {
     pub fn new(session: NewSession, tools: impl Into<Grant>) -> Self {
-        Self { session, tools: tools.into(), ephemeral: None, prefill: Vec::new(), reach: Reach::Lasting, not_kept: None }
+        Self {
+            session,
+            tools: tools.into(),
+            ephemeral: None,
+            prefill: Vec::new(),
+            reach: Reach::Lasting,
+            not_kept: None,
+        }
     }
 }
 
@@ -207,13 +214,7 @@ impl Agent {
         Ok(Self { book: agent.book.read_up_to(newest), ..agent })
     }
 
-    fn of(
-        kit: Arc<Kit>,
-        mut talk: Conversation,
-        tools: Grant,
-        desk: Arc<Desk>,
-        unborn: Option<NewSession>,
-    ) -> Self {
+    fn of(kit: Arc<Kit>, mut talk: Conversation, tools: Grant, desk: Arc<Desk>, unborn: Option<NewSession>) -> Self {
         talk.reasoning = kit.settings.reasoning;
         talk.max_output_tokens = kit.settings.max_output_tokens;
         let book = Book::new(kit.store.clone(), talk.session.clone(), kit.clock.clone());

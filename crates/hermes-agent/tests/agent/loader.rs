@@ -137,9 +137,16 @@ async fn a_tool_that_was_found_may_be_called_by_its_own_name() {
         let create = issue(CREATE).on(&stage);
         let mut agent = begin(&stage);
         let outcome = stage.turn(&mut agent, "Create issues.").await;
-        assert_eq!((outcome.text.as_deref(), create.ran().len()), (Some("Created."), 3), "{mode:?}: no strike is counted");
+        assert_eq!(
+            (outcome.text.as_deref(), create.ran().len()),
+            (Some("Created."), 3),
+            "{mode:?}: no strike is counted"
+        );
         let steps = stage.steps();
-        assert_eq!(steps, ["tool_search: Done", &format!("{CREATE}: Done"), &format!("{CREATE}: Done"), &format!("{CREATE}: Done")]);
+        assert_eq!(
+            steps,
+            ["tool_search: Done", &format!("{CREATE}: Done"), &format!("{CREATE}: Done"), &format!("{CREATE}: Done")]
+        );
         server.finish();
     }
 }
@@ -177,12 +184,9 @@ async fn a_call_through_the_loader_that_was_cut_off_is_told_by_the_name_of_its_t
 #[tokio::test]
 async fn who_resumes_has_the_loader_or_not_by_the_settings_of_now() {
     for mode in MODES {
-        let server = ModelServer::start([
-            Move::say("Nothing to do."),
-            through(CREATE, json!({"n": 1})),
-            Move::say("Created."),
-        ])
-        .await;
+        let server =
+            ModelServer::start([Move::say("Nothing to do."), through(CREATE, json!({"n": 1})), Move::say("Created.")])
+                .await;
         let mut stage = stage(&server, mode, json!({})).await;
         stage.turn(&mut begin(&stage), "Hello.").await;
         assert!(!tools(&server)[0].contains("tool_search"));

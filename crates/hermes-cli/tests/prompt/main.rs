@@ -65,7 +65,8 @@ async fn servers_cost_a_request_their_names() {
     let sized = json(&world, &["size"]).await;
     assert!(sized["total_tokens"].as_u64().expect("a number") < 6_000, "{sized:#}");
     let without = json(&fixed_world(), &["size"]).await;
-    let grown = sized["total_tokens"].as_u64().zip(without["total_tokens"].as_u64()).map(|(with, without)| with - without);
+    let grown =
+        sized["total_tokens"].as_u64().zip(without["total_tokens"].as_u64()).map(|(with, without)| with - without);
     assert!(grown.expect("numbers") < 250, "{grown:?} tokens for three servers");
     let direct = world.config(&format!("terminal: {{cwd: /usr}}\n{servers}tools: {{tool_search: false}}\n"));
     assert_eq!(json(&direct, &["size"]).await["total_tokens"], without["total_tokens"], "no loader, no server there");

@@ -37,7 +37,9 @@ impl Absence {
         });
         match owner {
             Some((toolset, _)) if !grant.expects(toolset) => Self::Withheld { toolset: toolset.clone() },
-            Some((toolset, server)) if registry.tools_of(toolset).is_empty() => Self::Away { server: server.to_owned() },
+            Some((toolset, server)) if registry.tools_of(toolset).is_empty() => {
+                Self::Away { server: server.to_owned() }
+            }
             _ => Self::Unknown { near: nearest(name, &cards, grant) },
         }
     }

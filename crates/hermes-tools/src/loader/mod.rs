@@ -115,8 +115,7 @@ impl Loader {
     /// What the description says is behind it. Names come from settings, sorted and bounded.
     fn contents(&self) -> String {
         let built_in: Vec<String> = self.built_in.iter().map(|name| (*name).to_owned()).collect();
-        let kinds =
-            [("tools", built_in), ("MCP servers", self.servers.clone()), ("plugins", self.plugins.clone())];
+        let kinds = [("tools", built_in), ("MCP servers", self.servers.clone()), ("plugins", self.plugins.clone())];
         let told = kinds.into_iter().filter(|(_, names)| !names.is_empty());
         let told: Vec<String> = told.map(|(kind, names)| format!("{kind} {}", listed(&names))).collect();
         if told.is_empty() { String::new() } else { format!(" Behind it: {}.", told.join("; ")) }

@@ -77,7 +77,9 @@ pub(crate) fn words(text: &str) -> impl Iterator<Item = String> {
 fn singular(word: String) -> String {
     let stem = match () {
         () if word.len() < 4 || word.ends_with("ss") || word.ends_with("us") => None,
-        () => word.strip_suffix("ies").map(|stem| format!("{stem}y")).or_else(|| Some(word.strip_suffix('s')?.to_owned())),
+        () => {
+            word.strip_suffix("ies").map(|stem| format!("{stem}y")).or_else(|| Some(word.strip_suffix('s')?.to_owned()))
+        }
     };
     stem.unwrap_or(word)
 }
@@ -96,7 +98,8 @@ mod tests {
         for text in ["createIssues", "create_issues", "Create issues.", "create-ISSUES", "create.issue"] {
             assert_eq!(words(text).collect::<Vec<_>>(), ["create", "issue"], "{text}");
         }
-        let table = [("queries", "query"), ("status", "status"), ("class", "class"), ("is", "is"), ("größen", "größen")];
+        let table =
+            [("queries", "query"), ("status", "status"), ("class", "class"), ("is", "is"), ("größen", "größen")];
         for (text, expected) in table {
             assert_eq!(words(text).collect::<Vec<_>>(), [expected]);
         }

@@ -136,7 +136,8 @@ impl ToolSearch {
     fn found(&self, query: &str, limit: usize, behind: &[Described], cx: &Cx) -> Found {
         let documents: Vec<Document> = behind.iter().map(|tool| document(&tool.card)).collect();
         let named = behind.iter().position(|tool| tool.card.name == query);
-        let places = named.into_iter().chain(ranked(query, &documents).into_iter().filter(|place| Some(*place) != named));
+        let places =
+            named.into_iter().chain(ranked(query, &documents).into_iter().filter(|place| Some(*place) != named));
         let tools: Vec<&Described> = places.filter_map(|place| behind.get(place)).collect();
         let (ready, missing): (Vec<&Described>, Vec<&Described>) =
             tools.into_iter().partition(|tool| tool.availability == Availability::Ready);
@@ -151,7 +152,9 @@ impl ToolSearch {
         });
         let matches: Vec<Match> = shown.collect();
         let away = |tool: &&Described| match &tool.availability {
-            Availability::Missing(why) => Some(Away { name: tool.card.name.to_string(), why: clip(why, LONGEST_REASON) }),
+            Availability::Missing(why) => {
+                Some(Away { name: tool.card.name.to_string(), why: clip(why, LONGEST_REASON) })
+            }
             Availability::Ready => None,
         };
         Found {
@@ -285,11 +288,15 @@ mod tests {
 
     #[test]
     fn a_schema_without_end_is_shown_by_its_names() {
-        let wordy = json!({"type": "object", "properties": {"a": {"type": "string", "description": "x".repeat(9_000)}}});
+        let wordy =
+            json!({"type": "object", "properties": {"a": {"type": "string", "description": "x".repeat(9_000)}}});
         assert_eq!(fitting(wordy), json!({"type": "object", "properties": {"a": {"type": "string"}}}));
         let many: Object = (0..5_000).map(|n| (format!("argument_{n}"), json!({"type": "integer"}))).collect();
         let shown = fitting(json!({"type": "object", "properties": many}));
-        assert_eq!((&shown["properties"]["argument_0"], &shown["shortened"]), (&json!({"type": "integer"}), &json!(true)));
+        assert_eq!(
+            (&shown["properties"]["argument_0"], &shown["shortened"]),
+            (&json!({"type": "integer"}), &json!(true))
+        );
         assert!(shown.to_string().len() < ROOM_FOR_ONE + 100, "{}", shown.to_string().len());
     }
 }

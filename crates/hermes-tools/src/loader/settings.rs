@@ -32,12 +32,7 @@ pub struct LoaderSettings {
 
 impl Default for LoaderSettings {
     fn default() -> Self {
-        Self {
-            enabled: Switch::Auto,
-            default_limit: DEFAULT_LIMIT,
-            max_limit: MAX_LIMIT,
-            expected: BTreeSet::new(),
-        }
+        Self { enabled: Switch::Auto, default_limit: DEFAULT_LIMIT, max_limit: MAX_LIMIT, expected: BTreeSet::new() }
     }
 }
 
@@ -136,7 +131,9 @@ mod tests {
             (json!("false"), Switch::Never),
         ];
         for (word, expected) in table {
-            for config in [json!({"tools": {"tool_search": {"enabled": word}}}), json!({"tools": {"tool_search": word}})] {
+            for config in
+                [json!({"tools": {"tool_search": {"enabled": word}}}), json!({"tools": {"tool_search": word}})]
+            {
                 let (settings, odd) = read(&config);
                 assert_eq!((settings.enabled, odd), (expected, vec![]), "{config}");
             }

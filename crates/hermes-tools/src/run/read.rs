@@ -173,9 +173,10 @@ impl Hands {
         match name {
             loader::TOOL_SEARCH => Ok(loader.search()),
             loader::TOOL_CALL => Err(json!({ "error": INTO_ITSELF })),
-            _ => self.callable(name).or_else(spelled).ok_or_else(|| {
-                Absence::of(name, &self.registry, &self.grant, loader.settings()).told(name)
-            }),
+            _ => self
+                .callable(name)
+                .or_else(spelled)
+                .ok_or_else(|| Absence::of(name, &self.registry, &self.grant, loader.settings()).told(name)),
         }
     }
 

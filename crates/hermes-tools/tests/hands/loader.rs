@@ -28,7 +28,8 @@ struct Foreign {
 
 impl Foreign {
     fn new(toolset: &str, name: &str, description: &str) -> Self {
-        let parameters = json!({"type": "object", "properties": {"title": {"type": "string"}, "count": {"type": "integer"}}});
+        let parameters =
+            json!({"type": "object", "properties": {"title": {"type": "string"}, "count": {"type": "integer"}}});
         Self {
             name: name.to_owned(),
             toolset: toolset.to_owned(),
@@ -126,7 +127,11 @@ async fn what_servers_bring_is_found_and_called_and_never_in_the_list() {
     assert_eq!(answer["matches"][0]["parameters"]["properties"]["count"], json!({"type": "integer"}));
     let called = run(&stage, &hands, "tool_call", &json!({"name": CREATE, "arguments": {"count": "3"}})).await;
     assert_eq!((called.name.as_str(), called.status), (CREATE, Status::Done));
-    assert_eq!(called.content.text(), json!({"tool": CREATE, "did": {"count": 3}}).to_string(), "coerced by its schema");
+    assert_eq!(
+        called.content.text(),
+        json!({"tool": CREATE, "did": {"count": 3}}).to_string(),
+        "coerced by its schema"
+    );
 }
 
 #[tokio::test]
@@ -228,7 +233,11 @@ async fn the_switch_and_the_settings_decide_whether_there_is_a_loader() {
         let hands = hands(&stage, everything(&stage));
         assert_eq!(hands.loader().is_some(), expected, "{config}");
         let names = offered(&hands);
-        assert_eq!(names.contains(&CREATE.to_owned()), !expected, "everything is in the list without a loader: {names:?}");
+        assert_eq!(
+            names.contains(&CREATE.to_owned()),
+            !expected,
+            "everything is in the list without a loader: {names:?}"
+        );
         let unknown = run(&stage, &hands, "tool_call", &json!({"name": CREATE})).await;
         assert_eq!(unknown.status == Status::Done, expected, "{config}");
     }
