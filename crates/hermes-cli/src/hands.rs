@@ -22,7 +22,9 @@ use hermes_tools::desk::{Desk, Ports, Workshop};
 use hermes_tools::face::{Adviser, ApprovalQuestion, Clarification, Face, Nobody, Reply};
 use hermes_tools::gate::{Answer, Channel, Yolo};
 use hermes_tools::registry::Registry;
+use hermes_tools::run;
 use hermes_tools::settings::{Settings, Surroundings};
+use hermes_tools::toolset::{Catalogue, Grant};
 use hermes_types::{Fault, Reply as Answered, Request, SessionId};
 use hermes_web::SideModel;
 use serde_json::{Map, Value};
@@ -32,7 +34,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// The parts of `config.yaml` that steer tools and the prompt.
-const SECTIONS: [&str; 18] = [
+const SECTIONS: [&str; 21] = [
     "agent",
     "approvals",
     "checkpoints",
@@ -41,15 +43,18 @@ const SECTIONS: [&str; 18] = [
     "context_file_max_chars",
     "delegation",
     "file_read_max_chars",
+    "mcp_servers",
     "memory",
     "platform_hints",
     "platform_toolsets",
+    "plugins",
     "privacy",
     "security",
     "skills",
     "terminal",
     "tool_loop_guardrails",
     "tool_output",
+    "tools",
     "toolsets",
 ];
 
@@ -147,6 +152,22 @@ impl Hands {
         let registry = Arc::new(builtin::registry(app.clock.clone(), &settings, past));
         web::register(app, &registry, side_model, &mut warnings);
         Self { registry, shop: Workshop::new(settings, ports), till, servers: None, warnings }
+    }
+
+    /// All toolsets, those of servers and plugins that will join included.
+    pub(crate) fn catalogue(&self) -> Catalogue<'_> {
+        Catalogue::new(&self.registry).expecting(self.shop.settings.loader.expected.iter().cloned())
+    }
+
+    /// The tools as a conversation with this grant has them.
+    pub(crate) fn for_conversation(&self, grant: Grant) -> run::Hands {
+        run::Hands::of_conversation(self.registry.clone(), grant, &self.shop.settings.loader)
+    }
+
+    /// The tools that such a conversation knows of when it begins, as far as they can be used here.
+    pub(crate) fn known(&self, grant: Grant) -> BTreeSet<String> {
+        let known = self.for_conversation(grant).known();
+        self.registry.definitions(&known).into_iter().map(|tool| tool.name).collect()
     }
 
     pub fn desk(&self, session: SessionId) -> Arc<Desk> {

@@ -54,7 +54,7 @@ impl Host {
             desk: cx.desk.clone(),
             outer: cx.call.clone(),
             stop: cx.stop.child(),
-            tools: callable(cx.hands.offered()).map(|function| function.tool).collect(),
+            tools: callable(&cx.hands.offered()).map(|function| function.tool).collect(),
             most,
             token: hex::encode(rand::random::<[u8; 24]>()),
             made: AtomicUsize::new(0),

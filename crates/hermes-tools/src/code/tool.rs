@@ -223,7 +223,7 @@ impl Tool for ExecuteCode {
 /// the next one takes it away, with everybody who carries its mark.
 async fn stage(mark: &str, script: &Script, cx: &Cx) -> io::Result<Private> {
     let registry = cx.hands.registry();
-    let entries: Vec<_> = stub::callable(cx.hands.offered())
+    let entries: Vec<_> = stub::callable(&cx.hands.offered())
         .filter_map(|function| Some((function, registry.find(function.tool)?.card)))
         .collect();
     let module = stub::module(entries.iter().map(|(function, card)| (*function, card.as_ref())));

@@ -97,7 +97,8 @@ impl Stage {
 
     pub(crate) async fn finished(&self, tool: &str, arguments: Value) -> Finished {
         self.desk.guardrail.begin_turn();
-        let names = self.registry.describe().iter().map(|tool| tool.card.name.to_string()).collect();
+        let names: std::collections::BTreeSet<String> =
+            self.registry.describe().iter().map(|tool| tool.card.name.to_string()).collect();
         let call = ToolCall::new(CallId::new("call_1"), tool, arguments.to_string().as_str());
         let hands = Hands::new(self.registry.clone(), names);
         hands.run(&[call], &self.desk, &Untold, &self.stop).await.expect("no tool aborts").remove(0)
