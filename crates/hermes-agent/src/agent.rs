@@ -2,6 +2,7 @@
 
 use crate::crew::{AgentCrew, session_id};
 use crate::hands::DeskHands;
+use crate::notebook::Notebook;
 use hermes_core::ask::Manner;
 use hermes_core::book::Book;
 use hermes_core::clock::Clock;
@@ -12,13 +13,15 @@ use hermes_core::stop::Stop;
 use hermes_core::store::{SessionStore, StoreError};
 use hermes_core::till::Till;
 use hermes_core::turn::budget::{ITERATIONS, Limits, Purse};
-use hermes_core::turn::{Asked, Economy, Inbox, Outcome, Ports, TurnHook, run_turn};
+use hermes_core::turn::{
+    Asked, Economy, Inbox, Keeper, NotShorter, Outcome, Ports, Shorten, TurnHook, run_turn, shorten,
+};
 use hermes_tools::desk::{Desk, Reach, Workshop};
 use hermes_tools::registry::Registry;
 use hermes_tools::run::Hook;
 use hermes_types::{
-    BreakCause, EndReason, Event, Kinship, Message, Moment, NewSession, Notice, Reasoning, RowState, SessionId, Spent,
-    StoredMessage,
+    BreakCause, CompressionRecord, EndReason, Event, Kinship, Message, Moment, NewSession, Notice, Reasoning, RowState,
+    SessionId, Spent, StoredMessage,
 };
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -246,32 +249,32 @@ impl Agent {
 
     /// One turn, with all there is to know about it.
     pub async fn run_conversation(&mut self, asked: impl Into<Asked>, stop: &Stop) -> Outcome {
+        let purse = self.be_ready().await;
+        let _paying = self.kit.till.open(self.talk.session.clone(), purse.clone());
+        let fittings = Fittings::of(&self.kit, &self.hands);
+        let (hands, book, inbox) = (&self.hands, &self.book, &*self.inbox);
+        let ports = fittings.ports(&self.kit, hands, book, inbox, &purse);
+        run_turn(&mut self.talk, asked.into(), &ports, stop).await
+    }
+
+    /// Makes the conversation shorter between two turns, because the person wants it or because it is crowded.
+    pub async fn shorten(&mut self, wish: &Shorten, stop: &Stop) -> Result<CompressionRecord, NotShorter> {
+        let purse = self.be_ready().await;
+        let _paying = self.kit.till.open(self.talk.session.clone(), purse.clone());
+        let fittings = Fittings::of(&self.kit, &self.hands);
+        let (hands, book, inbox) = (&self.hands, &self.book, &*self.inbox);
+        let ports = fittings.ports(&self.kit, hands, book, inbox, &purse);
+        shorten(&mut self.talk, wish, &ports, stop).await
+    }
+
+    /// The session on disk, and a purse for what comes.
+    async fn be_ready(&mut self) -> Arc<Purse> {
         self.be_born().await;
         let purse = self.purse_for_turn().await;
         if let Some(crew) = &self.crew {
             crew.pay_from(purse.clone());
         }
-        let kit = &self.kit;
-        let _paying = kit.till.open(self.talk.session.clone(), purse.clone());
-        let ports = Ports {
-            switchboard: &*kit.switchboard,
-            hands: &self.hands,
-            book: &self.book,
-            purse: &purse,
-            inbox: &self.inbox,
-            listener: &*kit.listener,
-            clock: &*kit.clock,
-            hooks: &kit.hooks,
-            manner: kit.settings.manner,
-            iterations: kit.settings.iterations,
-            economy: Economy {
-                policy: &kit.settings.compression,
-                engine: kit.settings.engine.engine(),
-                scribe: kit.scribe.as_deref(),
-                next_session: &|| session_id(kit.clock.now()),
-            },
-        };
-        run_turn(&mut self.talk, asked.into(), &ports, stop).await
+        purse
     }
 
     /// One turn: the answer, or everything about why there is none.
@@ -339,6 +342,49 @@ impl Agent {
         let today = now.to_zoned(TimeZone::system()).start_of_day();
         let began = today.map_or(now, |midnight| midnight.timestamp());
         Moment::from_seconds(began.as_duration().as_secs_f64())
+    }
+}
+
+/// What a turn needs besides the agent itself.
+struct Fittings {
+    keeper: Option<Notebook>,
+    next_session: Box<dyn Fn() -> SessionId + Send + Sync>,
+}
+
+impl Fittings {
+    fn of(kit: &Kit, hands: &DeskHands) -> Self {
+        let clock = kit.clock.clone();
+        let keeper = Notebook::of(hands, kit.clock.clone());
+        Self { keeper, next_session: Box::new(move || session_id(clock.now())) }
+    }
+
+    fn ports<'a>(
+        &'a self,
+        kit: &'a Kit,
+        hands: &'a DeskHands,
+        book: &'a Book,
+        inbox: &'a Inbox,
+        purse: &'a Purse,
+    ) -> Ports<'a> {
+        Ports {
+            switchboard: &*kit.switchboard,
+            hands,
+            book,
+            purse,
+            inbox,
+            listener: &*kit.listener,
+            clock: &*kit.clock,
+            hooks: &kit.hooks,
+            manner: kit.settings.manner,
+            iterations: kit.settings.iterations,
+            economy: Economy {
+                policy: &kit.settings.compression,
+                engine: kit.settings.engine.engine(),
+                scribe: kit.scribe.as_deref(),
+                keeper: self.keeper.as_ref().map(|keeper| keeper as &dyn Keeper),
+                next_session: &*self.next_session,
+            },
+        }
     }
 }
 

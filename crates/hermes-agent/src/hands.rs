@@ -32,6 +32,10 @@ impl DeskHands {
         Self { registry, names, hands, desk }
     }
 
+    pub(crate) fn may_call(&self, tool: &str) -> bool {
+        self.names.contains(tool)
+    }
+
     pub(crate) fn desk(&self) -> &Arc<Desk> {
         &self.desk
     }

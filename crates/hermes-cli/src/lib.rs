@@ -87,6 +87,7 @@ fn on_console(command: Command, before: Whom, profile: Option<&str>) -> ExitCode
         }
         Command::Tools(args) => return wait(async { commands::tools::run(args, profile, console).await.into() }),
         Command::Mcp(args) => return wait(async { commands::mcp::run(args, profile, console).await.into() }),
+        Command::Skills(args) => return wait(async { commands::skills::run(args, profile, console).await.into() }),
         Command::Checkpoints(args) => {
             return wait(async { commands::checkpoints::run(args, profile, console).await.into() });
         }

@@ -6,7 +6,7 @@ use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
 /// What people who come from the Python program will type, and what there is instead. Nothing: not yet.
-const COMMANDS: [(&str, Option<&str>); 53] = [
+const COMMANDS: &[(&str, Option<&str>)] = &[
     ("acp", None),
     ("batch", None),
     ("bundles", None),
@@ -50,7 +50,6 @@ const COMMANDS: [(&str, Option<&str>); 53] = [
     ("send", None),
     ("serve", None),
     ("setup", Some("hermes model")),
-    ("skills", None),
     ("slack", None),
     ("uninstall", None),
     ("update", None),
@@ -63,7 +62,7 @@ const COMMANDS: [(&str, Option<&str>); 53] = [
 ];
 
 /// The same for flags.
-const FLAGS: [(&str, Option<&str>); 16] = [
+const FLAGS: [(&str, Option<&str>); 14] = [
     ("--accept-hooks", None),
     ("--checkpoints", Some("hermes config set checkpoints.enabled true")),
     ("--cli", None),
@@ -74,8 +73,6 @@ const FLAGS: [(&str, Option<&str>); 16] = [
     ("--query", Some("hermes -z \"…\", hermes chat -q \"…\"")),
     ("-q", Some("hermes -z \"…\", hermes chat -q \"…\"")),
     ("--safe-mode", None),
-    ("--skills", None),
-    ("-s", None),
     ("--tui", None),
     ("--verbose", None),
     ("--worktree", None),
@@ -157,7 +154,7 @@ mod tests {
             Some("there is no `hermes sessions repair` here; what comes nearest: hermes sessions recover")
         );
         let not_yet = |line: &str| told(line).is_some_and(|told| told.contains("is not there yet"));
-        for line in ["hermes gateway", "hermes -z hi --safe-mode", "hermes chat -q hi -w", "hermes chat --skills a"] {
+        for line in ["hermes gateway", "hermes -z hi --safe-mode", "hermes chat -q hi -w"] {
             assert!(not_yet(line), "{line}");
         }
         assert!(told("hermes -q hi").is_some_and(|told| told.contains("hermes chat -q")));

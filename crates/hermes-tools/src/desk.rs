@@ -237,6 +237,9 @@ impl Desk {
         if let Some(command) = effects.command.as_ref().filter(|command| looks_destructive(&command.text)) {
             checkpoints.before_change(&command.cwd, &command.text).await;
         }
+        if let Some(script) = &effects.script {
+            checkpoints.before_change(&script.cwd, tool).await;
+        }
     }
 
     /// Where the conversation started and where it is.

@@ -9,6 +9,7 @@ pub mod args;
 pub mod builtin;
 pub mod checkpoint;
 pub mod clarify;
+pub mod code;
 pub mod cover;
 pub mod delegate;
 pub mod desk;

@@ -2,6 +2,7 @@
 
 use crate::checkpoint::CheckpointSettings;
 use crate::clarify::ClarifySettings;
+use crate::code::CodeSettings;
 use crate::cover::Cover;
 use crate::delegate::DelegationSettings;
 use crate::files::FileSettings;
@@ -58,6 +59,7 @@ pub struct Settings {
     pub memory: MemorySettings,
     pub checkpoints: CheckpointSettings,
     pub clarify: ClarifySettings,
+    pub code: CodeSettings,
     pub delegation: DelegationSettings,
     pub run: RunSettings,
     pub skills: SkillSettings,
@@ -78,6 +80,7 @@ impl Settings {
             memory: section(config, "memory", &mut odd),
             checkpoints: section(config, "checkpoints", &mut odd),
             clarify: section(config, "agent", &mut odd),
+            code: section(config, "code_execution", &mut odd),
             delegation: section(config, "delegation", &mut odd),
             run: RunSettings::read(config, &mut odd),
             skills: section(config, "skills", &mut odd),

@@ -3,6 +3,7 @@
 
 mod caching;
 mod calls;
+mod code;
 mod delegation;
 mod economy;
 mod failing;

@@ -17,6 +17,7 @@ mod person;
 pub mod profile;
 pub mod prompt;
 pub mod sessions;
+pub mod skills;
 pub mod status;
 pub(crate) mod table;
 pub mod tools;

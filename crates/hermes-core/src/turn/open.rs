@@ -58,12 +58,7 @@ enum Fate {
 
 impl Turn<'_> {
     pub(super) async fn open(&mut self, asked: Asked, stop: &Stop) -> Result<(), End> {
-        self.talk.offer(self.ports.hands.offered());
-        self.ports.hands.begin_turn();
-        self.talk.line.begin_turn(self.clock());
-        self.talk.line.can_shorten(self.ports.economy.policy.enabled);
-        self.talk.line.try_until(self.ports.purse.deadline());
-        self.enter().await?;
+        self.prepare().await?;
         let start = match asked {
             Asked::Question(_) => TurnStart::Question,
             Asked::GoOn => TurnStart::GoOn,
@@ -88,6 +83,16 @@ impl Turn<'_> {
                 Ok(())
             }
         }
+    }
+
+    /// Tools, model and books, as they are now.
+    pub(super) async fn prepare(&mut self) -> Result<(), End> {
+        self.talk.offer(self.ports.hands.offered());
+        self.ports.hands.begin_turn();
+        self.talk.line.begin_turn(self.clock());
+        self.talk.line.can_shorten(self.ports.economy.policy.enabled);
+        self.talk.line.try_until(self.ports.purse.deadline());
+        self.enter().await
     }
 
     /// An earlier turn that was cut off gets its end.

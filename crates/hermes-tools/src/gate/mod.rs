@@ -26,6 +26,7 @@ mod parameter;
 mod pattern;
 mod permit;
 mod place;
+mod python;
 mod question;
 mod refuse;
 mod remembered;
@@ -45,7 +46,7 @@ pub use decide::{
     decide, hear, settle,
 };
 pub use intent::{Class, INTENTS, Intent, Memory, canonical_key};
-pub use judge::{Finding, Judgement, Shape, judge, judge_after};
+pub use judge::{Finding, Judgement, Shape, judge, judge_after, judge_script};
 pub use keeper::{Gate, LastingConsent, Wish};
 pub use matter::{Matter, Wanted};
 pub use permit::{Approval, Cause, Permit, Refused};

@@ -5,7 +5,7 @@
 //! so that a command is judged in the directory it will run in. Every call gets exactly one result, in the order of the
 //! calls: after a panic, a timeout, a refusal and an interrupt too.
 
-mod frame;
+pub(crate) mod frame;
 mod guardrail;
 mod hints;
 mod hook;
@@ -40,6 +40,16 @@ pub struct Hands {
     hooks: Vec<Arc<dyn Hook>>,
     /// The names this conversation may call; others are unknown to it.
     offered: Arc<BTreeSet<String>>,
+    reader: Reader,
+}
+
+/// Who reads the results.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Reader {
+    #[default]
+    Model,
+    /// A program that takes them apart: it gets them whole, without frames, notes and hints.
+    Program,
 }
 
 /// A tool found that the turn cannot go on. The results are there nevertheless: one for each call.
@@ -51,7 +61,13 @@ pub struct Aborted {
 
 impl Hands {
     pub fn new(registry: Arc<Registry>, offered: BTreeSet<String>) -> Self {
-        Self { registry, hooks: Vec::new(), offered: Arc::new(offered) }
+        Self { registry, hooks: Vec::new(), offered: Arc::new(offered), reader: Reader::default() }
+    }
+
+    /// The same hands for a program that calls tools: its results are as the tools gave them. What it shows of them to a
+    /// model is a result of its own.
+    pub(crate) fn for_program(&self) -> Self {
+        Self { reader: Reader::Program, ..self.clone() }
     }
 
     /// Hooks see a call in the order they were added.
@@ -59,6 +75,11 @@ impl Hands {
     pub fn with_hook(mut self, hook: Arc<dyn Hook>) -> Self {
         self.hooks.push(hook);
         self
+    }
+
+    /// Who will read what a call gives.
+    pub(crate) fn reader(&self) -> Reader {
+        self.reader
     }
 
     /// The names this conversation may call.
@@ -104,7 +125,10 @@ impl Hands {
         for call in waiting {
             results.push(self.unbegun(Finished::skipped(call).into(), None, desk).await);
         }
-        let shortened = desk.shop.spill.fit_turn(&mut results, desk.room.sizes()).await;
+        let shortened = match self.reader {
+            Reader::Model => desk.shop.spill.fit_turn(&mut results, desk.room.sizes()).await,
+            Reader::Program => BTreeSet::new(),
+        };
         if results.iter().enumerate().any(|(place, one)| shortened.contains(&place) && one.name == READ_FILE) {
             // A page that went to a file is not in the conversation: it may be asked for again.
             desk.history.forget_reads();

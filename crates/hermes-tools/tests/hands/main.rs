@@ -10,6 +10,7 @@
 mod attack;
 mod checkpoint;
 mod clarify;
+mod code;
 mod contract;
 mod delegate;
 mod dispatch;
@@ -27,6 +28,8 @@ mod results;
 mod sandbox;
 mod search;
 mod skills;
+mod skills_hub;
+mod skills_manage;
 #[allow(dead_code, reason = "the stage offers more than every story uses")]
 mod stage;
 mod surroundings;

@@ -183,6 +183,7 @@ pub static KEYS: &[Key] = &[
     key("skills.guard_agent_created", "false", "check skills the agent wrote"),
     key("skills.write_approval", "false", "whether each skill it writes needs your approval"),
     key("skills.config", "", "settings of single skills"),
+    key("skills.hub_indexes", "[]", "lists of skills that can be installed by name: files or https addresses"),
     key("skills.disabled", "", "skills never used"),
     key("skills.platform_disabled", "", "skills never used, per platform"),
     key("curator.enabled", "true", "whether unused skills are tidied up"),

@@ -52,6 +52,7 @@ pub(super) enum Seen {
     KeysLeave,
     KeysRead,
     GraveScript,
+    ScriptStarts,
 }
 
 #[derive(Clone, Copy)]
@@ -156,6 +157,7 @@ pub static INTENTS: &[Intent] = &[
     dangerous("shell command via -c/-lc flag", Walk(Seen::ShellCode)),
     dangerous("script execution via -e/-c flag", Walk(Seen::InlineCode)),
     dangerous("script execution via heredoc", Walk(Seen::Document)),
+    dangerous("script that starts programs itself", Walk(Seen::ScriptStarts)),
     dangerous("chmod +x followed by immediate execution", Walk(Seen::MadeExecutable)),
     dangerous("program option that runs a command", Does(programs::runs_helper)),
     dangerous("program option that runs a command", Does(reach::hides_command)),
