@@ -129,11 +129,11 @@ impl Supervisor {
         loop {
             let server = self.server.clone();
             let unused = self.unused();
-            let Some(connection) = &mut self.connection else { return Event::Lost };
-            let link = connection.link.clone();
+            let Some(connection) = &self.connection else { return Event::Lost };
+            let (link, ended) = (connection.link.clone(), connection.ended.clone());
             let need = tokio::select! {
                 biased;
-                () = &mut connection.ended => return Event::Lost,
+                () = ended => return Event::Lost,
                 () = server.changed.notified() => Need::Listing,
                 () = unused => return Event::Unused,
                 () = server.doubted.notified() => Need::Ping,

@@ -26,6 +26,7 @@ pub(super) fn of_start(error: &ClientInitializeError) -> Unconnected {
         ClientInitializeError::ConnectionClosed(_) => {
             Unconnected::Unreachable("it ended without saying hello".to_owned())
         }
+        ClientInitializeError::TransportError { error, .. } => Unconnected::Unreachable(told(error.error.as_ref())),
         other => Unconnected::Unreachable(told(other)),
     }
 }
@@ -83,22 +84,26 @@ fn of_status(status: &HttpStatusError, reason: String) -> Fault {
     }
 }
 
-/// The error and everything behind it, without what the library says about itself.
+/// The error and everything behind it, each thing once.
 pub(crate) fn told(error: &(dyn Error + 'static)) -> String {
     let mut words: Vec<String> = Vec::new();
     for cause in causes(error) {
+        // What the library puts in front of the error of the client says nothing.
+        let is_wrapping = matches!(cause.downcast_ref::<Http>(), Some(Http::Client(_)));
         let said = cause.to_string();
-        // The library names its own types here; what is behind it says the same in words.
-        let is_of_the_library = said.contains("rmcp::") && cause.source().is_some();
-        if !is_of_the_library && !words.iter().any(|known| known.contains(&said)) {
+        if !is_wrapping && !words.iter().any(|known| known.contains(&said)) {
             words.push(said);
         }
     }
     shown(&words.join(": "))
 }
 
+/// An error and what caused it. The library does not name the error of the client as a cause, though it is one.
 fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
-    std::iter::successors(Some(error), |&error| error.source())
+    std::iter::successors(Some(error), |&error| match error.downcast_ref::<Http>() {
+        Some(Http::Client(cause)) => Some(cause as &(dyn Error + 'static)),
+        _ => error.source(),
+    })
 }
 
 fn shown(text: &str) -> String {

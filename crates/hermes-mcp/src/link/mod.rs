@@ -15,7 +15,8 @@ pub(crate) use ear::Ear;
 use crate::fault::Fault;
 use crate::server::Server;
 use crate::settings::{Place, Wire};
-use futures_util::future::BoxFuture;
+use futures_util::FutureExt as _;
+use futures_util::future::{BoxFuture, Shared};
 use program::Program;
 use rmcp::model::{ClientRequest, CustomRequest};
 use rmcp::service::{
@@ -54,7 +55,7 @@ pub(crate) struct Link {
 pub(crate) struct Connection {
     pub(crate) link: Arc<Link>,
     /// Done when the connection has ended, whoever ended it.
-    pub(crate) ended: BoxFuture<'static, ()>,
+    pub(crate) ended: Shared<BoxFuture<'static, ()>>,
     end: Option<RunningServiceCancellationToken>,
     program: Option<Program>,
 }
@@ -94,10 +95,11 @@ impl Connection {
             prompts: capabilities.prompts.is_some(),
         };
         let end = Some(running.cancellation_token());
-        let ended = Box::pin(async move {
+        let ended = async move {
             // How the task of the library ended changes nothing: the connection is gone.
             let _ = running.waiting().await;
-        });
+        };
+        let ended = ended.boxed().shared();
         Self { link: Arc::new(Link { peer, abilities }), ended, end, program }
     }
 
@@ -106,7 +108,7 @@ impl Connection {
         if let Some(end) = self.end.take() {
             end.cancel();
         }
-        if tokio::time::timeout(FAREWELL, &mut self.ended).await.is_err() {
+        if tokio::time::timeout(FAREWELL, self.ended.clone()).await.is_err() {
             tracing::debug!("the connection to an MCP server did not end in time");
         }
         if let Some(program) = self.program.take() {

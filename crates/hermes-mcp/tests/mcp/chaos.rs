@@ -1,6 +1,6 @@
 //! A server that dies, hangs, restarts, changes its list or talks nonsense costs one call, never the conversation.
 
-use crate::stage::{Plan, Stage, lives};
+use crate::stage::{Plan, Stage, chaos, lives};
 use hermes_mcp::State;
 use hermes_testkit::FakeClock;
 use hermes_tools::run::{Disposition, Status};
@@ -102,16 +102,11 @@ async fn one_that_does_not_even_listen_any_more_is_replaced() {
     let plan = Plan { clock: Arc::new(clock.clone()), ..Plan::default() };
     let stage = Stage::with_chaos("plain", json!({"timeout": 10}), plan).await;
     let (frozen, ()) = tokio::join!(stage.finished("mcp__box__freeze", json!({})), async {
-        while stage.lines("bumps").is_empty() {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        stage.until("frozen", || !stage.lines("bumps").is_empty()).await;
         clock.advance(Duration::from_secs(11));
     });
     assert_eq!(frozen.disposition, Disposition::Unknown);
-    while stage.lines("starts").len() < 2 {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-        clock.advance(Duration::from_secs(1));
-    }
+    stage.passing(&clock, Duration::from_secs(11), || stage.lines("starts").len() == 2).await;
     stage.becomes_ready().await;
     assert_eq!(stage.call("bump", json!({})).await, json!({"result": "2"}));
     assert!(!lives(&stage.lines("starts")[0]), "the old one is gone");
@@ -178,29 +173,28 @@ async fn one_that_never_starts_is_parked_and_tried_now_and_then() {
     let plan = Plan { clock: Arc::new(clock.clone()), ..Plan::default() };
     let stage = Stage::with_chaos("stillborn", json!({}), plan).await;
     stage.becomes("parked", |report| report.state == State::Away).await;
-    while stage.lines("starts").len() < 4 {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    stage.until("four attempts", || stage.lines("starts").len() == 4).await;
     stage.becomes("explained", |report| report.trouble.is_some()).await;
     let trouble = stage.report().trouble.unwrap();
     assert!(trouble.contains("cannot open the database") && !trouble.contains("hunter2hunter2"), "{trouble}");
     assert_eq!(stage.report().tools, Vec::<String>::new());
     let log = std::fs::read_to_string(stage.home().join("logs/mcp-stderr.log")).unwrap();
     assert!(log.contains("[box] chaos: cannot open the database") && !log.contains("hunter2hunter2"), "{log}");
-    while stage.lines("starts").len() < 5 {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-        clock.advance(Duration::from_secs(60));
-    }
+    stage.passing(&clock, Duration::from_secs(301), || stage.lines("starts").len() == 5).await;
     stage.close().await;
 }
 
 #[tokio::test]
-async fn one_that_never_says_hello_keeps_nobody_waiting() {
-    let stage = Stage::with_chaos("mute", json!({"connect_timeout": 0.3}), Plan::default()).await;
-    let trouble = stage.report().trouble.unwrap();
-    assert_eq!(trouble, "it did not say hello within 0.3 s");
+async fn one_that_never_says_hello_is_ended_after_its_time() {
+    let clock = FakeClock::new();
+    let plan = Plan { clock: Arc::new(clock.clone()), ..Plan::default() };
+    let stage = Stage::begun(plan, |folder| json!({"box": chaos("mute", folder, &json!({"connect_timeout": 9}))}));
+    stage.until("started", || !stage.lines("starts").is_empty()).await;
     let first = stage.lines("starts")[0].clone();
-    assert!(!lives(&first), "it was ended");
+    clock.advance(Duration::from_secs(10));
+    stage.becomes("given up", |report| report.trouble.is_some()).await;
+    assert_eq!(stage.report().trouble.as_deref(), Some("it did not say hello within 9 s"));
+    stage.until("ended", || !lives(&first)).await;
     stage.close().await;
 }
 
@@ -222,10 +216,7 @@ async fn a_program_that_nobody_uses_rests_and_is_woken_by_a_call() {
     let plan = Plan { clock: Arc::new(clock.clone()), ..Plan::default() };
     let stage = Stage::with_chaos("plain", json!({"idle_timeout_seconds": 30}), plan).await;
     let before = stage.schemas();
-    while stage.report().state != State::Resting {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-        clock.advance(Duration::from_secs(10));
-    }
+    stage.passing(&clock, Duration::from_secs(31), || stage.report().state == State::Resting).await;
     assert!(!lives(&stage.lines("starts")[0]));
     assert_eq!(stage.schemas(), before, "its tools stay");
     assert_eq!(stage.call("echo", json!({"text": "hi"})).await["result"], "hi");

@@ -4,6 +4,7 @@ use futures_util::future::BoxFuture;
 use hermes_core::clock::{Clock, RealClock};
 use hermes_core::stop::Stop;
 use hermes_mcp::{Report, Servers, State, settings};
+use hermes_testkit::FakeClock;
 use hermes_tools::aide::Aide;
 use hermes_tools::builtin;
 use hermes_tools::desk::{Desk, Ports, Workshop};
@@ -18,12 +19,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 pub(crate) const CHAOS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/mcp/chaos.py");
 /// Longer than anything here takes on a machine with other things to do.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// What a program needs to start on such a machine.
+const ENOUGH: Duration = Duration::from_secs(3);
 
 pub(crate) struct Stage {
     dir: TempDir,
@@ -66,17 +69,26 @@ impl Stage {
 
     /// With the servers that `entries` gives for the folder they may write to. Waits until each has answered or failed.
     pub(crate) async fn build(plan: Plan, entries: impl FnOnce(&Path) -> Value) -> Self {
-        Self::in_folder(TempDir::new().unwrap(), plan, entries).await
+        let stage = Self::begun(plan, entries);
+        stage.servers.settled(PATIENCE).await;
+        stage
+    }
+
+    /// The same without waiting for anybody.
+    pub(crate) fn begun(plan: Plan, entries: impl FnOnce(&Path) -> Value) -> Self {
+        Self::in_folder(TempDir::new().unwrap(), plan, entries)
     }
 
     /// A new program in the home of another one, which has ended.
     pub(crate) async fn build_at(earlier: Self, entries: impl FnOnce(&Path) -> Value) -> Self {
         let Self { dir, servers, .. } = earlier;
         servers.close().await;
-        Self::in_folder(dir, Plan::default(), entries).await
+        let stage = Self::in_folder(dir, Plan::default(), entries);
+        stage.servers.settled(PATIENCE).await;
+        stage
     }
 
-    async fn in_folder(dir: TempDir, plan: Plan, entries: impl FnOnce(&Path) -> Value) -> Self {
+    fn in_folder(dir: TempDir, plan: Plan, entries: impl FnOnce(&Path) -> Value) -> Self {
         let root = dir.path().canonicalize().unwrap();
         for folder in ["home/.hermes", "home/work", "tmp", "state"] {
             std::fs::create_dir_all(root.join(folder)).unwrap();
@@ -109,9 +121,7 @@ impl Stage {
         let found = settings::read(&json!({"mcp_servers": entries(&root.join("state"))}), &|_| None);
         let servers = Servers::start(found, registry.clone(), &shop);
         let desk = Desk::new(shop, SessionId::new("20260101_000000_stage0"));
-        let stage = Self { dir, registry, desk, person, stop: Stop::new(), servers, calls: AtomicUsize::new(0) };
-        stage.servers.settled(PATIENCE).await;
-        stage
+        Self { dir, registry, desk, person, stop: Stop::new(), servers, calls: AtomicUsize::new(0) }
     }
 
     /// Where servers write down what they did.
@@ -133,13 +143,31 @@ impl Stage {
     }
 
     /// Waits until the first server is like this.
-    pub(crate) async fn becomes(&self, what: &str, is: impl Fn(&Report) -> bool) {
+    pub(crate) async fn becomes(&self, what: &str, mut is: impl FnMut(&Report) -> bool) {
         let waited = tokio::time::timeout(PATIENCE, async {
             while !is(&self.report()) {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         });
         assert!(waited.await.is_ok(), "{what}: {:?}", self.report());
+    }
+
+    /// Waits until something is so, and says what was waited for when it never is.
+    pub(crate) async fn until(&self, what: &str, mut is: impl FnMut() -> bool) {
+        self.becomes(what, move |_| is()).await;
+    }
+
+    /// Lets time pass, each step with enough real time for what it set off, until something is so.
+    pub(crate) async fn passing(&self, clock: &FakeClock, step: Duration, is: impl Fn() -> bool) {
+        let deadline = Instant::now() + PATIENCE;
+        while !is() {
+            assert!(Instant::now() < deadline, "time passes in vain: {:?}", self.report());
+            clock.advance(step);
+            let soon = Instant::now() + ENOUGH;
+            while !is() && Instant::now() < soon {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        }
     }
 
     pub(crate) async fn becomes_ready(&self) {
