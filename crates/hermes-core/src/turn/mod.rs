@@ -22,7 +22,7 @@ mod words;
 pub use inbox::Inbox;
 pub use open::{Asked, Question};
 pub use outcome::{End, Interrupted, Outcome};
-pub use ports::{Economy, Hands, Ports, Ran, TurnHook};
+pub use ports::{Economy, Hands, Opening, Ports, Ran, TurnHook};
 pub use words::is_synthetic;
 pub(crate) use words::synthetic;
 

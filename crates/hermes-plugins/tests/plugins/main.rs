@@ -1,0 +1,1 @@
+//! Stories about plugins and shell hooks.
