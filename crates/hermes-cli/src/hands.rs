@@ -3,6 +3,7 @@
 use crate::app::App;
 use crate::approval::{self, Allowlist, Counsel};
 use crate::commands::{Console, paper};
+use crate::extensions;
 use crate::output::Screen;
 use crate::settings::Home;
 use futures_util::future::BoxFuture;
@@ -13,6 +14,7 @@ use hermes_core::till::Till;
 use hermes_model::auxiliary::Auxiliary;
 use hermes_model::provider::table::PROVIDERS;
 use hermes_model::resolve::{Ask, Runtime};
+use hermes_plugins::Extensions;
 use hermes_tools::aide::Aide;
 use hermes_tools::builtin;
 use hermes_tools::desk::{Desk, Ports, Workshop};
@@ -27,7 +29,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 /// The parts of `config.yaml` that steer tools and the prompt.
-const SECTIONS: [&str; 18] = [
+const SECTIONS: [&str; 22] = [
     "agent",
     "approvals",
     "checkpoints",
@@ -36,9 +38,13 @@ const SECTIONS: [&str; 18] = [
     "context_file_max_chars",
     "delegation",
     "file_read_max_chars",
+    "hooks",
+    "hooks_auto_accept",
+    "known_plugin_toolsets",
     "memory",
     "platform_hints",
     "platform_toolsets",
+    "plugins",
     "privacy",
     "security",
     "skills",
@@ -52,6 +58,8 @@ const SECTIONS: [&str; 18] = [
 pub struct Hands {
     pub registry: Arc<Registry>,
     pub shop: Arc<Workshop>,
+    /// What plugins and shell hooks add.
+    pub extensions: Arc<Extensions>,
     /// Where what a model is consulted about is paid.
     pub till: Arc<Till>,
     /// What is odd about the settings of tools; told to the person, never fatal.
@@ -101,15 +109,16 @@ impl Hands {
 
     fn with(app: &App, fittings: Fittings, yolo: Yolo, stop: &Stop) -> Self {
         let Fittings { around, face, listener, past } = fittings;
-        let (mut settings, warnings) = Settings::read(&effective(app), around);
+        let (mut settings, mut warnings) = Settings::read(&effective(app), around);
         // The flag only adds: `HERMES_YOLO_MODE` has been read already.
         if yolo == Yolo::On {
             settings.approvals.yolo = Yolo::On;
         }
         let till = Arc::new(Till::new(past.clone(), app.clock.clone()));
         let auxiliary = auxiliary(app, &till);
+        let extensions = Arc::new(extensions::load(app, &settings, &mut warnings));
         let ports = Ports {
-            face,
+            face: extensions.overhearing(face),
             adviser: auxiliary.as_ref().map(|(auxiliary, main)| {
                 Arc::new(Counsel::new(auxiliary.clone(), main.clone(), stop.clone())) as Arc<dyn Adviser>
             }),
@@ -119,7 +128,8 @@ impl Hands {
             listener,
         };
         let registry = Arc::new(builtin::registry(app.clock.clone(), &settings, past));
-        Self { registry, shop: Workshop::new(settings, ports), till, warnings }
+        warnings.extend(extensions.register(&registry));
+        Self { registry, shop: Workshop::new(settings, ports), extensions, till, warnings }
     }
 
     pub fn desk(&self, session: SessionId) -> Arc<Desk> {
@@ -129,6 +139,7 @@ impl Hands {
     /// Ends everything that was started and is still running.
     pub async fn close(&self) {
         self.shop.processes.close().await;
+        self.extensions.close().await;
     }
 
     /// Clears up old checkpoints where that is due. It can take a while, so a person may stop it; nothing is lost then.
@@ -216,7 +227,7 @@ impl Aide for Helper {
     }
 }
 
-fn surroundings(app: &App) -> Surroundings {
+pub(crate) fn surroundings(app: &App) -> Surroundings {
     let variables = app.environment.process().clone();
     let home = variables.get("HOME").map_or_else(|| PathBuf::from("/"), PathBuf::from);
     let temp = ["TMPDIR", "TMP", "TEMP"].iter().find_map(|name| variables.get(*name).map(PathBuf::from));

@@ -6,7 +6,7 @@ use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
 /// What people who come from the Python program will type, and what there is instead. Nothing: not yet.
-const COMMANDS: [(&str, Option<&str>); 49] = [
+const COMMANDS: [(&str, Option<&str>); 46] = [
     ("acp", None),
     ("batch", None),
     ("bundles", None),
@@ -18,11 +18,9 @@ const COMMANDS: [(&str, Option<&str>); 49] = [
     ("dashboard", None),
     ("debug", None),
     ("desktop", None),
-    ("doctor", Some("hermes status --deep, hermes config check")),
     ("dump", Some("hermes status --deep")),
     ("gateway", None),
     ("gui", None),
-    ("hooks", None),
     ("journey", None),
     ("kanban", None),
     ("learning", None),
@@ -35,7 +33,6 @@ const COMMANDS: [(&str, Option<&str>); 49] = [
     ("moa", None),
     ("pairing", None),
     ("pets", None),
-    ("plugins", None),
     ("portal", Some("hermes auth add nous")),
     ("postinstall", None),
     ("project", None),
@@ -59,8 +56,7 @@ const COMMANDS: [(&str, Option<&str>); 49] = [
 ];
 
 /// The same for flags.
-const FLAGS: [(&str, Option<&str>); 16] = [
-    ("--accept-hooks", None),
+const FLAGS: [(&str, Option<&str>); 15] = [
     ("--checkpoints", Some("hermes config set checkpoints.enabled true")),
     ("--cli", None),
     ("--dev", None),

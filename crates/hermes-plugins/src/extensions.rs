@@ -30,8 +30,6 @@ pub struct Parts<'a> {
     pub clock: Arc<dyn Clock>,
     /// The platform of the conversation, such as `cli`.
     pub platform: String,
-    /// The model that is asked.
-    pub model: String,
 }
 
 /// The plugins and hooks of one process.
@@ -39,13 +37,13 @@ pub struct Extensions {
     plugins: Vec<Arc<Plugin>>,
     hooks: Vec<Arc<ShellEar>>,
     may_override: BTreeSet<String>,
-    scene: Scene,
+    platform: String,
 }
 
 impl Extensions {
     /// Nothing is started.
     pub fn new(parts: Parts<'_>) -> Self {
-        let Parts { found, settings, hooks, outside, clock, platform, model } = parts;
+        let Parts { found, settings, hooks, outside, clock, platform } = parts;
         let records = Records::new(&outside.around.hermes_home);
         let host = Host { outside: outside.clone(), records, clock: clock.clone(), platform: platform.clone() };
         let wanted = found.iter().filter(|one| one.wish == Wish::Enabled);
@@ -53,7 +51,7 @@ impl Extensions {
         let outside = Arc::new(outside);
         let ear = |config| Arc::new(ShellEar { config, outside: outside.clone(), clock: clock.clone() });
         let hooks = hooks.into_iter().map(ear).collect();
-        Self { plugins, hooks, may_override: settings.may_override.clone(), scene: Scene { platform, model } }
+        Self { plugins, hooks, may_override: settings.may_override.clone(), platform }
     }
 
     /// Puts the tools of plugins among the others, as far as they are known. What is odd about them comes back in words.
@@ -111,16 +109,17 @@ impl Extensions {
 
     /// What stands around each call: plugins first, then shell hooks.
     pub fn call_hooks(&self) -> Vec<Arc<dyn Hook>> {
-        self.around().map(|around| around as Arc<dyn Hook>).collect()
+        self.around("").map(|around| around as Arc<dyn Hook>).collect()
     }
 
-    /// What is told of each turn.
-    pub fn turn_hooks(&self) -> Vec<Arc<dyn TurnHook>> {
-        self.around().map(|around| around as Arc<dyn TurnHook>).collect()
+    /// What is told of each turn of a conversation with this model.
+    pub fn turn_hooks(&self, model: &str) -> Vec<Arc<dyn TurnHook>> {
+        self.around(model).map(|around| around as Arc<dyn TurnHook>).collect()
     }
 
-    fn around(&self) -> impl Iterator<Item = Arc<Around>> + '_ {
-        self.ears().map(|ear| Arc::new(Around { ear, scene: self.scene.clone() }))
+    fn around(&self, model: &str) -> impl Iterator<Item = Arc<Around>> {
+        let scene = Scene { platform: self.platform.clone(), model: model.to_owned() };
+        self.ears().map(move |ear| Arc::new(Around { ear, scene: scene.clone() })).collect::<Vec<_>>().into_iter()
     }
 
     fn ears(&self) -> impl Iterator<Item = Arc<dyn Ear>> + '_ {
@@ -139,7 +138,7 @@ impl Extensions {
         let occasion = Occasion::SessionFinalize;
         let payload = Object::from_iter([
             ("session_id".to_owned(), session.to_string().into()),
-            ("platform".to_owned(), self.scene.platform.clone().into()),
+            ("platform".to_owned(), self.platform.clone().into()),
         ]);
         for ear in self.ears().filter(|ear| ear.hears(occasion)) {
             ear.tell(Told { occasion, tool: None, payload: payload.clone() }).await;

@@ -28,7 +28,7 @@ pub use discover::{Found, Places, Readable, Source, Wish, discover};
 pub use extensions::{Extensions, Parts};
 pub use manifest::{Kind, Manifest, ManifestFault, Start, is_name};
 pub use occasion::{Occasion, Power, UNHEARD, deaf_to};
-pub use plugin::Plugin;
+pub use plugin::{NEEDS_PYTHON, NOTHING_TO_START, introduce};
 pub use protocol::{Failing, HookSpec, Registration, ToolSpec, VERSION, Words};
 pub use record::Records;
 pub use settings::{PROJECT_VARIABLE, PluginSettings, is_yes};

@@ -11,7 +11,7 @@ use std::io::Read as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-pub const FILE: &str = "plugin.yaml";
+pub(crate) const FILE: &str = "plugin.yaml";
 /// A manifest is a page of text.
 const LARGEST: u64 = 64 * 1024;
 const MOST_NODES: usize = 2_000;

@@ -29,6 +29,11 @@ const LAST_CHANCE: Duration = Duration::from_secs(2);
 /// Older news of a plugin that does not run are dropped.
 const LONGEST_BACKLOG: usize = 64;
 
+/// Why a module of the Python program does not run here.
+pub const NEEDS_PYTHON: &str = "it needs the Python program: it is a module with `register(ctx)`, and nothing here can be started";
+/// Why a folder with a manifest alone does not run.
+pub const NOTHING_TO_START: &str = "its manifest says no `command`, and no plugin, plugin.py or plugin.sh lies beside it";
+
 /// Where a plugin works, and for whom.
 #[derive(Clone)]
 pub(crate) struct Host {
@@ -39,7 +44,7 @@ pub(crate) struct Host {
     pub(crate) platform: String,
 }
 
-pub struct Plugin {
+pub(crate) struct Plugin {
     pub(crate) key: String,
     folder: PathBuf,
     readable: Readable,
@@ -85,10 +90,6 @@ impl Plugin {
     /// What it registers, as far as that is known without asking it.
     pub(crate) fn registered(&self) -> Option<Arc<Registration>> {
         self.registered.read().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    pub(crate) fn clock(&self) -> &Arc<dyn Clock> {
-        &self.host.clock
     }
 
     /// Whether the plugin made this call itself.
@@ -232,11 +233,22 @@ impl Plugin {
             connection.close().await;
         }
     }
+}
 
-    /// What it tells about itself when it is started now. It is ended behind it.
-    pub async fn introduce(&self) -> Result<Arc<Registration>, String> {
-        self.running().await?;
-        self.close().await;
-        self.registered().ok_or_else(|| "it registered nothing".to_owned())
+/// What a plugin tells about itself when it is started now; written down, and ended behind it. Whether it is enabled does
+/// not count: the person asks.
+pub async fn introduce(found: &Found, outside: Outside, clock: Arc<dyn Clock>) -> Result<Arc<Registration>, String> {
+    let readable = found.read.as_ref().map_err(ToString::to_string)?;
+    match readable.start {
+        Start::Command(_) => {}
+        Start::NeedsPython => return Err(NEEDS_PYTHON.to_owned()),
+        Start::Nothing => return Err(NOTHING_TO_START.to_owned()),
     }
+    let records = Records::new(&outside.around.hermes_home);
+    let host = Host { outside, records, clock, platform: String::new() };
+    let plugin = Plugin::new(found, host).ok_or_else(|| NOTHING_TO_START.to_owned())?;
+    let running = plugin.running().await;
+    plugin.close().await;
+    running?;
+    plugin.registered().ok_or_else(|| "it registered nothing".to_owned())
 }

@@ -13,7 +13,7 @@ use std::time::Duration;
 /// What both sides speak. Raised when something changes that a plugin must know of.
 pub const VERSION: u32 = 1;
 /// The longest line either side may send.
-pub const LONGEST_LINE: usize = 8 * 1024 * 1024;
+pub(crate) const LONGEST_LINE: usize = 8 * 1024 * 1024;
 const MOST_TOOLS: usize = 128;
 const LONGEST_DESCRIPTION: usize = 8_000;
 const LARGEST_SCHEMA: usize = 64 * 1024;
