@@ -337,7 +337,9 @@ pub(crate) fn verdict(answer: Option<Value>, hook: &str) -> Result<Verdict, Stri
             Some(Value::Object(arguments)) => Ok(Verdict::Rewrite(arguments.clone())),
             _ => Err("it wants to rewrite the call and gives no `args`".to_owned()),
         },
-        Some(action) => Err(format!("it knows no better action than {action:?}; block, approve, rewrite and allow are known")),
+        Some(action) => {
+            Err(format!("it knows no better action than {action:?}; block, approve, rewrite and allow are known"))
+        }
     }
 }
 

@@ -124,7 +124,13 @@ impl Connection {
 
     /// The answer to a request. One that comes too late is not waited for: the plugin hears `cancel`, and one that says
     /// nothing at all is taken for dead.
-    pub(crate) async fn ask_as(&self, id: u64, method: &str, params: &Value, limit: Duration) -> Result<Value, Failure> {
+    pub(crate) async fn ask_as(
+        &self,
+        id: u64,
+        method: &str,
+        params: &Value,
+        limit: Duration,
+    ) -> Result<Value, Failure> {
         let waiting = Waiting { shared: &self.shared, id, cancels: method != "initialize" };
         let (tell, answer) = oneshot::channel();
         self.shared.waiting.lock().unwrap_or_else(PoisonError::into_inner).insert(id, tell);
@@ -248,7 +254,9 @@ async fn listen(stdout: ChildStdout, child: Child, shared: Arc<Shared>) {
         let line = match line {
             Ok(Line::Text(line)) => line,
             Ok(Line::End) => break None,
-            Ok(Line::TooLong) => break Some(format!("it sent a line of more than {} MiB and was ended", LONGEST_LINE >> 20)),
+            Ok(Line::TooLong) => {
+                break Some(format!("it sent a line of more than {} MiB and was ended", LONGEST_LINE >> 20));
+            }
             Err(error) => break Some(format!("its output could not be read: {error}")),
         };
         shared.said.fetch_add(1, Ordering::Relaxed);

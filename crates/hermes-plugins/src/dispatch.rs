@@ -91,7 +91,9 @@ impl Open {
         let Wanted { call, name, arguments } = wanted;
         let cx = self.0.calls.lock().unwrap_or_else(PoisonError::into_inner).get(&call).cloned();
         let Some(cx) = cx else {
-            let told = format!("tools/dispatch: no call {call} of yours is going on; name the id of the tools/call you work on");
+            let told = format!(
+                "tools/dispatch: no call {call} of yours is going on; name the id of the tools/call you work on"
+            );
             return Err((REFUSED, told));
         };
         if self.0.own_tools.lock().unwrap_or_else(PoisonError::into_inner).contains(&name) {

@@ -32,9 +32,10 @@ impl Health {
     pub(crate) fn next(&self) -> Next {
         match self.falls {
             0 => Next::Start { after: Duration::ZERO },
-            falls if falls >= MOST_FALLS => {
-                Next::Off(format!("it fell over {falls} times and stays off in this session; the last time: {}", self.last))
-            }
+            falls if falls >= MOST_FALLS => Next::Off(format!(
+                "it fell over {falls} times and stays off in this session; the last time: {}",
+                self.last
+            )),
             falls => Next::Start { after: FIRST_PAUSE * 2u32.saturating_pow(falls - 1) },
         }
     }

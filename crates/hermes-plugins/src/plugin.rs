@@ -30,9 +30,11 @@ const LAST_CHANCE: Duration = Duration::from_secs(2);
 const LONGEST_BACKLOG: usize = 64;
 
 /// Why a module of the Python program does not run here.
-pub const NEEDS_PYTHON: &str = "it needs the Python program: it is a module with `register(ctx)`, and nothing here can be started";
+pub const NEEDS_PYTHON: &str =
+    "it needs the Python program: it is a module with `register(ctx)`, and nothing here can be started";
 /// Why a folder with a manifest alone does not run.
-pub const NOTHING_TO_START: &str = "its manifest says no `command`, and no plugin, plugin.py or plugin.sh lies beside it";
+pub const NOTHING_TO_START: &str =
+    "its manifest says no `command`, and no plugin, plugin.py or plugin.sh lies beside it";
 
 /// Where a plugin works, and for whom.
 #[derive(Clone)]

@@ -33,9 +33,19 @@ pub(crate) const REFUSED: i64 = -32_000;
 /// One line of a plugin.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Incoming {
-    Answer { id: u64, outcome: Result<Value, String> },
-    Request { id: Value, method: String, params: Value },
-    Notice { method: String, params: Value },
+    Answer {
+        id: u64,
+        outcome: Result<Value, String>,
+    },
+    Request {
+        id: Value,
+        method: String,
+        params: Value,
+    },
+    Notice {
+        method: String,
+        params: Value,
+    },
     /// Something that is no message: a forgotten `print`.
     Noise,
 }

@@ -19,7 +19,8 @@ impl PluginSettings {
     /// Reads a whole `config.yaml`. What cannot be read is named and counts as not said.
     pub fn read(config: &Value, odd: &mut Vec<String>) -> Self {
         let entries = config.pointer("/plugins/entries").and_then(Value::as_object);
-        let overriding = entries.into_iter().flatten().filter(|(_, entry)| entry.get("allow_tool_override") == Some(&true.into()));
+        let overriding =
+            entries.into_iter().flatten().filter(|(_, entry)| entry.get("allow_tool_override") == Some(&true.into()));
         Self {
             enabled: names(config, "enabled", odd),
             disabled: names(config, "disabled", odd),

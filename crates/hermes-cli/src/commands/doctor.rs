@@ -87,7 +87,8 @@ async fn examine(args: &DoctorArgs, profile: Option<&str>, console: &mut Console
         sections.push(Section { name: "Plugins", checks: look::plugins(&app).await });
         sections.push(Section { name: "Hooks", checks: look::hooks(&app).await });
     }
-    let count = |state| sections.iter().flat_map(|section| &section.checks).filter(|check| check.state == state).count();
+    let count =
+        |state| sections.iter().flat_map(|section| &section.checks).filter(|check| check.state == state).count();
     let report = Report { odd: count(State::Odd), broken: count(State::Broken), sections };
     match args.json {
         true => writeln!(console.out, "{}", paper::json_pretty(&report).map_err(std::io::Error::other)?)?,

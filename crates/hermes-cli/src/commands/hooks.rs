@@ -16,7 +16,7 @@ use hermes_plugins::shell::{HookConfig, fire};
 use hermes_plugins::{Occasion, Outside, UNHEARD, deaf_to};
 use hermes_tools::settings::Settings;
 use hermes_types::Object;
-pub(super) use report::{Checkup, checkup};
+pub(super) use report::checkup;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -158,7 +158,8 @@ fn made_up(event: &str, tool: Option<&str>, file: Option<PathBuf>) -> Result<Obj
     if let Some(file) = file {
         let wrong = |reason: String| Trouble::Usage(format!("--payload-file {}: {reason}", file.display()));
         let text = std::fs::read_to_string(&file).map_err(|error| wrong(error.to_string()))?;
-        let over: Object = serde_json::from_str(&text).map_err(|error| wrong(format!("a JSON object is wanted; {error}")))?;
+        let over: Object =
+            serde_json::from_str(&text).map_err(|error| wrong(format!("a JSON object is wanted; {error}")))?;
         payload.extend(over);
     }
     Ok(payload)
@@ -181,7 +182,9 @@ fn sample(occasion: Occasion) -> Object {
         Occasion::SubagentStop => {
             json!({"parent_session_id": "test-session", "child_status": "completed", "child_summary": "Done."})
         }
-        Occasion::PreApproval => json!({"command": "rm -rf build", "description": "recursive delete", "surface": "cli"}),
+        Occasion::PreApproval => {
+            json!({"command": "rm -rf build", "description": "recursive delete", "surface": "cli"})
+        }
         Occasion::PostApproval => json!({"command": "rm -rf build", "choice": "deny", "surface": "cli"}),
     };
     if let (Value::Object(payload), Value::Object(more)) = (&mut payload, more) {

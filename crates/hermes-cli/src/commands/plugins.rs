@@ -49,9 +49,7 @@ pub enum PluginsCommand {
         json: bool,
     },
     /// Show all about one plugin
-    Info {
-        name: String,
-    },
+    Info { name: String },
     /// Let a plugin run from the next conversation on
     Enable {
         name: String,
@@ -63,9 +61,7 @@ pub enum PluginsCommand {
         no_allow_tool_override: bool,
     },
     /// Let it run no more
-    Disable {
-        name: String,
-    },
+    Disable { name: String },
     /// Bring a plugin from a folder, a git URL, or owner/repo on GitHub
     Install {
         #[arg(value_name = "FOLDER|URL|OWNER/REPO")]
@@ -81,14 +77,10 @@ pub enum PluginsCommand {
         no_enable: bool,
     },
     /// Get the newest version of a plugin that came from git
-    Update {
-        name: String,
-    },
+    Update { name: String },
     /// Delete a plugin of your home; its data stays
     #[command(alias = "rm", alias = "uninstall")]
-    Remove {
-        name: String,
-    },
+    Remove { name: String },
 }
 
 pub async fn run(args: PluginsArgs, profile: Option<&str>, console: &mut Console<'_>) -> Exit {
@@ -170,10 +162,11 @@ async fn enable(
     let key = found.key.as_str();
     refuse_managed(&app.home, &app.environment, &list_key("enabled"))?;
     let changes = |settings: &Value| {
-        let mut changes: Vec<Change> = [changed(settings, "enabled", key, true), changed(settings, "disabled", key, false)]
-            .into_iter()
-            .flatten()
-            .collect();
+        let mut changes: Vec<Change> =
+            [changed(settings, "enabled", key, true), changed(settings, "disabled", key, false)]
+                .into_iter()
+                .flatten()
+                .collect();
         let may = KeyPath::of(["plugins", "entries", key, "allow_tool_override"]);
         changes.extend(may_override.map(|may_override| Change::Set(may, may_override.into())));
         Ok::<_, Trouble>(changes)

@@ -14,8 +14,7 @@ use std::time::SystemTime;
 
 const FILE: &str = "shell-hooks-allowlist.json";
 /// Endings of files that are scripts, whoever runs them.
-const SCRIPTS: [&str; 13] =
-    ["sh", "bash", "zsh", "fish", "py", "pyw", "rb", "pl", "lua", "js", "mjs", "cjs", "ts"];
+const SCRIPTS: [&str; 13] = ["sh", "bash", "zsh", "fish", "py", "pyw", "rb", "pl", "lua", "js", "mjs", "cjs", "ts"];
 
 /// The list of one home.
 #[derive(Debug, Clone)]
@@ -116,7 +115,8 @@ pub fn words(command: &str, around: &Surroundings) -> Result<Vec<String>, String
         Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("{home}{rest}"),
         _ => command.to_owned(),
     };
-    let words = shell_words::split(&expanded).map_err(|error| format!("`{command}` cannot be split into words: {error}"))?;
+    let words =
+        shell_words::split(&expanded).map_err(|error| format!("`{command}` cannot be split into words: {error}"))?;
     if words.is_empty() { Err("the command is empty".to_owned()) } else { Ok(words) }
 }
 
@@ -187,7 +187,8 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let (list, around) = (Consents::of(home.path()), around(home.path()));
         std::fs::write(home.path().join("guard.sh"), "").unwrap();
-        std::fs::write(list.file(), r#"{"approvals": [{"event": "x", "command": "y", "note": "theirs"}], "more": 1}"#).unwrap();
+        std::fs::write(list.file(), r#"{"approvals": [{"event": "x", "command": "y", "note": "theirs"}], "more": 1}"#)
+            .unwrap();
         let guard = hook("pre_tool_call", "~/guard.sh --strict");
         assert_eq!(list.find(&guard), None);
         list.give(&guard, &around, "2026-01-02T03:04:05Z").unwrap();

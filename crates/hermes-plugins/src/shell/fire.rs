@@ -116,8 +116,7 @@ async fn run(words: &[String], told: Value, outside: &Outside, output: &mut (Str
         drop(stdin);
     };
     let (stdout_text, stderr_text) = output;
-    let ((), (), (), status) =
-        tokio::join!(write, read(stdout, stdout_text), read(stderr, stderr_text), child.wait());
+    let ((), (), (), status) = tokio::join!(write, read(stdout, stdout_text), read(stderr, stderr_text), child.wait());
     leash.family.end(Duration::ZERO).await;
     match status {
         Ok(status) => End::Exited(status),

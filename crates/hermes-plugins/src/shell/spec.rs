@@ -124,7 +124,9 @@ fn timeout(place: &str, written: Option<&Value>, odd: &mut Vec<String>) -> Durat
             }
             Some(seconds) => seconds,
             None => {
-                odd.push(format!("{place}.timeout: whole seconds are wanted, not {written}; {USUAL_TIMEOUT} s are used"));
+                odd.push(format!(
+                    "{place}.timeout: whole seconds are wanted, not {written}; {USUAL_TIMEOUT} s are used"
+                ));
                 USUAL_TIMEOUT
             }
         },
@@ -164,14 +166,16 @@ mod tests {
         }});
         let mut odd = Vec::new();
         let hooks = read(&config, &mut odd);
-        let told: Vec<_> = hooks.iter().map(|hook| (hook.command.as_str(), hook.timeout.as_secs(), hook.on_failure)).collect();
+        let told: Vec<_> =
+            hooks.iter().map(|hook| (hook.command.as_str(), hook.timeout.as_secs(), hook.on_failure)).collect();
         assert_eq!(
             told,
             [("guard.sh", 300, Failing::Block), ("watch", 60, Failing::Continue), ("bye", 60, Failing::Block)]
         );
         assert_eq!(odd.len(), 7, "{odd:#?}");
         let guard = hooks.first().unwrap();
-        for (tool, expected) in [("terminal", true), ("write_file", true), ("my_terminal", false), ("terminal2", false)] {
+        for (tool, expected) in [("terminal", true), ("write_file", true), ("my_terminal", false), ("terminal2", false)]
+        {
             assert_eq!(guard.concerns(Some(tool)), expected, "{tool}");
         }
         assert!(hooks.get(1).is_some_and(|watch| watch.concerns(Some("(")) && !watch.concerns(Some("terminal"))));

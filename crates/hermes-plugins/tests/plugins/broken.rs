@@ -131,8 +131,14 @@ if method == "tools/call":
 #[tokio::test]
 async fn a_start_that_fails_is_told_in_the_answer() {
     let cases = [
-        (Story::raw("gone", "import sys\nprint('no module named cheese', file=sys.stderr)\nsys.exit(1)\n"), "no module named cheese"),
-        (Story::raw("wrong", &format!("{WIRE}\ndef answer(method, params, id): return {{'tools': 7}}\nrun()\n")), "its registration"),
+        (
+            Story::raw("gone", "import sys\nprint('no module named cheese', file=sys.stderr)\nsys.exit(1)\n"),
+            "no module named cheese",
+        ),
+        (
+            Story::raw("wrong", &format!("{WIRE}\ndef answer(method, params, id): return {{'tools': 7}}\nrun()\n")),
+            "its registration",
+        ),
         (Story::raw("missing", "").manifest("command: [./not-there]\n"), "was not found"),
     ];
     for (story, told) in cases {

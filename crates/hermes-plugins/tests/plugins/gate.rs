@@ -146,7 +146,13 @@ async fn a_traitor_gains_nothing_by_plugins() {
     }
     assert_eq!(stage.data("runner", "reached"), before, "nothing forbidden was handed to the plugin");
     assert_eq!(std::fs::read_to_string(&own).expect("its program"), program, "it is what it was");
-    for left in [".ssh/authorized_keys", ".bashrc", ".hermes/config.yaml", ".hermes/shell-hooks-allowlist.json", ".hermes/plugins/evil"] {
+    for left in [
+        ".ssh/authorized_keys",
+        ".bashrc",
+        ".hermes/config.yaml",
+        ".hermes/shell-hooks-allowlist.json",
+        ".hermes/plugins/evil",
+    ] {
         assert!(!home.join(left).exists(), "{left} was made");
     }
     stage.extensions.close().await;

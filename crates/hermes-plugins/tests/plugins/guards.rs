@@ -11,7 +11,9 @@ use serde_json::json;
 fn hook(name: &'static str, spec: &str, answer: &str) -> Story {
     Story::new(
         name,
-        &format!("if method == 'initialize': return {{'hooks': [{spec}]}}\nif method.startswith('hooks/'): return {answer}"),
+        &format!(
+            "if method == 'initialize': return {{'hooks': [{spec}]}}\nif method.startswith('hooks/'): return {answer}"
+        ),
     )
 }
 
@@ -122,7 +124,13 @@ async fn who_watches_hears_of_everything_and_holds_up_nothing() {
         "on_session_finalize",
     ];
     assert_eq!(names, expected, "{heard}");
-    for told in ["\"model\": \"model-1\"", "\"status\": \"ok\"", "\"status\": \"blocked\"", "\"choice\": \"deny\"", "What day is it?"] {
+    for told in [
+        "\"model\": \"model-1\"",
+        "\"status\": \"ok\"",
+        "\"status\": \"blocked\"",
+        "\"choice\": \"deny\"",
+        "What day is it?",
+    ] {
         assert!(heard.contains(told), "{told} in {heard}");
     }
 }

@@ -126,7 +126,10 @@ impl Stage {
             std::os::unix::fs::symlink(folder, plugins.join(name)).expect("a link");
         }
         let (settings, config) = settings(&root, &plan);
-        let found = discover(&Places::new(&root.join("home/.hermes"), &root.join("project"), false), &wishes(&plugins, &config));
+        let found = discover(
+            &Places::new(&root.join("home/.hermes"), &root.join("project"), false),
+            &wishes(&plugins, &config),
+        );
         let own = BTreeSet::from(["OPENROUTER_API_KEY".to_owned()]);
         let outside = Outside::new(&settings, &settings.around.variables, &own);
         let clock = plan.clock.unwrap_or_else(|| Arc::new(RealClock::default()));

@@ -146,7 +146,10 @@ pub(super) async fn plugins(app: &App) -> Vec<Check> {
     };
     let gone = wishes.enabled.iter().filter(|name| !is_there(name) && !wishes.disabled.contains(*name));
     checks.extend(gone.map(|name| {
-        Check::odd(format!("{name} is enabled and not there"), "`hermes plugins install …`, or take it out of plugins.enabled")
+        Check::odd(
+            format!("{name} is enabled and not there"),
+            "`hermes plugins install …`, or take it out of plugins.enabled",
+        )
     }));
     let asleep = found.iter().filter(|one| one.wish == Wish::NotEnabled).count();
     if asleep > 0 {
@@ -184,7 +187,10 @@ async fn plugin(app: &App, found: &Found) -> Vec<Check> {
     }
     checks.push(match introduce(found, world, app.clock.clone()).await {
         Ok(registered) => {
-            let told = (table::count(registered.tools.len() as u64, "tool"), table::count(registered.hooks.len() as u64, "hook"));
+            let told = (
+                table::count(registered.tools.len() as u64, "tool"),
+                table::count(registered.hooks.len() as u64, "hook"),
+            );
             Check::fine(format!("{key} runs: {}, {}", told.0, told.1))
         }
         Err(reason) => Check::broken(format!("{key} does not run: {reason}"), way_out),

@@ -58,7 +58,9 @@ pub(in crate::commands) async fn checkup(app: &App, hook: &HookConfig, world: Op
             Ok(Some(answer)) => {
                 report.fine(format!("answers within {took} ms: {}", paper::one_line(&answer.to_string())))
             }
-            Ok(None) if fired.stdout.trim().is_empty() => report.fine(format!("ran well, {took} ms, without an opinion")),
+            Ok(None) if fired.stdout.trim().is_empty() => {
+                report.fine(format!("ran well, {took} ms, without an opinion"))
+            }
             Ok(None) => report.odd("it says something that is no JSON; that is ignored"),
             Err(reason) => report.broken(format!("failed: {}", paper::one_line(&reason))),
         }

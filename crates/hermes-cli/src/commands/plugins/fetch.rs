@@ -24,7 +24,8 @@ pub(super) async fn install(
 ) -> Result<String, Trouble> {
     let origin = origin(identifier)?;
     let plugins = app.home.dir().join("plugins");
-    let refused = |place: &Path, error: &dyn std::fmt::Display| Trouble::Refused(format!("{}: {error}", place.display()));
+    let refused =
+        |place: &Path, error: &dyn std::fmt::Display| Trouble::Refused(format!("{}: {error}", place.display()));
     app.home.create()?;
     std::fs::create_dir_all(&plugins).map_err(|error| refused(&plugins, &error))?;
     // Beside the others, so that it takes its place in one step; hidden, so that nobody finds half of it.
@@ -32,14 +33,18 @@ pub(super) async fn install(
     let staging = staging.map_err(|error| refused(&plugins, &error))?;
     let name = match &origin {
         Origin::Folder(folder) => folder.file_name().map(|name| name.to_string_lossy().into_owned()),
-        Origin::Git(url) => url.trim_end_matches('/').rsplit(['/', ':']).next().map(|name| name.trim_end_matches(".git").to_owned()),
+        Origin::Git(url) => {
+            url.trim_end_matches('/').rsplit(['/', ':']).next().map(|name| name.trim_end_matches(".git").to_owned())
+        }
     };
-    let fetched = staging.path().join(name.filter(|name| hermes_plugins::is_name(name)).unwrap_or_else(|| "plugin".into()));
+    let fetched =
+        staging.path().join(name.filter(|name| hermes_plugins::is_name(name)).unwrap_or_else(|| "plugin".into()));
     match &origin {
         Origin::Folder(folder) => copy_tree(folder, &fetched)?,
         Origin::Git(url) => {
             writeln!(console.err, "… fetching {url}")?;
-            git(&["clone", "--quiet", "--depth", "1", "--no-recurse-submodules", "--", url], Some(&fetched), None).await?;
+            git(&["clone", "--quiet", "--depth", "1", "--no-recurse-submodules", "--", url], Some(&fetched), None)
+                .await?;
         }
     }
     let (manifest, _) = Manifest::load(&fetched).map_err(|fault| {
@@ -74,9 +79,9 @@ fn origin(identifier: &str) -> Result<Origin, Trouble> {
         Some((owner, repo)) if is_word(owner) && is_word(repo) => {
             Ok(Origin::Git(format!("https://github.com/{owner}/{repo}.git")))
         }
-        _ if identifier.contains("://") => Err(Trouble::Usage(format!(
-            "{identifier} can be changed on its way here; use https:// or ssh://"
-        ))),
+        _ if identifier.contains("://") => {
+            Err(Trouble::Usage(format!("{identifier} can be changed on its way here; use https:// or ssh://")))
+        }
         _ => Err(Trouble::Usage(format!("{identifier} is no folder, no git URL and no owner/repo"))),
     }
 }
@@ -121,7 +126,9 @@ mod tests {
         assert_eq!(origin("https://example.org/x.git").unwrap(), git("https://example.org/x.git"));
         assert_eq!(origin("git@example.org:ada/x.git").unwrap(), git("git@example.org:ada/x.git"));
         assert!(matches!(origin("/"), Ok(Origin::Folder(_))));
-        for wrong in ["http://example.org/x", "git://example.org/x", "ext::sh -c x", "--upload-pack=x/y", "nothing", "a/b/c"] {
+        for wrong in
+            ["http://example.org/x", "git://example.org/x", "ext::sh -c x", "--upload-pack=x/y", "nothing", "a/b/c"]
+        {
             assert!(origin(wrong).is_err(), "{wrong}");
         }
     }

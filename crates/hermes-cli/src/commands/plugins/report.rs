@@ -77,9 +77,7 @@ pub(super) fn list(
     let (found, _) = extensions::plugins(app, &mut odd);
     odd.iter().try_for_each(|odd| writeln!(console.err, "… {odd}"))?;
     let records = Records::new(app.home.dir());
-    let is_shown = |one: &&Found| {
-        (!enabled || one.wish == Wish::Enabled) && (!user || one.source == Source::User)
-    };
+    let is_shown = |one: &&Found| (!enabled || one.wish == Wish::Enabled) && (!user || one.source == Source::User);
     let rows: Vec<Row> = found.iter().filter(is_shown).map(|one| row(one, &records)).collect();
     if as_json {
         writeln!(console.out, "{}", paper::json_pretty(&rows).map_err(std::io::Error::other)?)?;
