@@ -39,7 +39,7 @@ async fn a_hook_runs_only_after_consent_and_a_changed_command_needs_it_again() {
     assert!(world.work_dir().join("made").exists(), "without consent it does not run");
     std::fs::remove_file(world.work_dir().join("made")).expect("removed");
 
-    hermes(&world, &["-z", "go", "--accept-hooks"]).await.expect_code(0);
+    hermes(&world, &["-z", "go now", "--accept-hooks"]).await.expect_code(0);
     assert!(!world.work_dir().join("made").exists());
     assert_eq!(last_result(&server, 3), r#"{"error":"not on my watch"}"#);
     let kept = consents(&world);
@@ -49,7 +49,7 @@ async fn a_hook_runs_only_after_consent_and_a_changed_command_needs_it_again() {
 
     let yaml = std::fs::read_to_string(world.hermes_home().join("config.yaml")).expect("settings");
     let world = world.config(&yaml.replace("~/guard.sh", "~/guard.sh --lax"));
-    let ran = hermes(&world, &["-z", "go"]).await.expect_code(0);
+    let ran = hermes(&world, &["-z", "go again"]).await.expect_code(0);
     assert!(ran.stderr.contains("nobody consented to it"), "another command is another command: {}", ran.stderr);
     server.finish();
 }

@@ -24,43 +24,62 @@ pub(super) async fn install(
 ) -> Result<String, Trouble> {
     let origin = origin(identifier)?;
     let plugins = app.home.dir().join("plugins");
-    let refused =
-        |place: &Path, error: &dyn std::fmt::Display| Trouble::Refused(format!("{}: {error}", place.display()));
+    if let Origin::Folder(folder) = &origin {
+        is_plugin(folder, identifier)?;
+        // A folder around the home would be copied into itself.
+        if app.home.dir().starts_with(folder) {
+            return Err(Trouble::Usage(format!("{identifier} holds the home of Hermes itself")));
+        }
+    }
     app.home.create()?;
     std::fs::create_dir_all(&plugins).map_err(|error| refused(&plugins, &error))?;
     // Beside the others, so that it takes its place in one step; hidden, so that nobody finds half of it.
     let staging = tempfile::Builder::new().prefix(".installing-").tempdir_in(&plugins);
     let staging = staging.map_err(|error| refused(&plugins, &error))?;
-    let name = match &origin {
-        Origin::Folder(folder) => folder.file_name().map(|name| name.to_string_lossy().into_owned()),
-        Origin::Git(url) => {
-            url.trim_end_matches('/').rsplit(['/', ':']).next().map(|name| name.trim_end_matches(".git").to_owned())
-        }
-    };
-    let fetched =
-        staging.path().join(name.filter(|name| hermes_plugins::is_name(name)).unwrap_or_else(|| "plugin".into()));
+    let fetched = staging.path().join(origin.name());
     match &origin {
         Origin::Folder(folder) => copy_tree(folder, &fetched)?,
         Origin::Git(url) => {
             writeln!(console.err, "… fetching {url}")?;
-            git(&["clone", "--quiet", "--depth", "1", "--no-recurse-submodules", "--", url], Some(&fetched), None)
-                .await?;
+            let clone = ["clone", "--quiet", "--depth", "1", "--no-recurse-submodules", "--", url];
+            git(&clone, Some(&fetched), None).await?;
         }
     }
-    let (manifest, _) = Manifest::load(&fetched).map_err(|fault| {
-        Trouble::Refused(format!("{identifier} is no plugin: {fault}\nA plugin is a folder with a plugin.yaml in it."))
-    })?;
+    let manifest = is_plugin(&fetched, identifier)?;
     let place = plugins.join(&manifest.name);
-    if place.exists() {
-        if !force {
-            let told = format!("`{}` is there already; `--force` replaces it.", manifest.name);
-            return Err(Trouble::Refused(told));
+    match (place.exists(), force) {
+        (true, false) => {
+            return Err(Trouble::Refused(format!("`{}` is there already; `--force` replaces it.", manifest.name)));
         }
-        std::fs::remove_dir_all(&place).map_err(|error| refused(&place, &error))?;
+        (true, true) => std::fs::remove_dir_all(&place).map_err(|error| refused(&place, &error))?,
+        (false, _) => {}
     }
     std::fs::rename(&fetched, &place).map_err(|error| refused(&place, &error))?;
     writeln!(console.out, "`{}` {} is in {}.", manifest.name, manifest.version, place.display())?;
     Ok(manifest.name)
+}
+
+fn refused(place: &Path, error: &dyn std::fmt::Display) -> Trouble {
+    Trouble::Refused(format!("{}: {error}", place.display()))
+}
+
+fn is_plugin(folder: &Path, identifier: &str) -> Result<Manifest, Trouble> {
+    let read = Manifest::load(folder).map(|(manifest, _)| manifest);
+    read.map_err(|fault| {
+        Trouble::Refused(format!("{identifier} is no plugin: {fault}\nA plugin is a folder with a plugin.yaml in it."))
+    })
+}
+
+impl Origin {
+    /// What its folder is called, which is its name where the manifest says none.
+    fn name(&self) -> String {
+        let last = match self {
+            Self::Folder(folder) => folder.file_name().map(|name| name.to_string_lossy().into_owned()),
+            Self::Git(url) => url.trim_end_matches('/').rsplit(['/', ':']).next().map(str::to_owned),
+        };
+        let name = last.map(|last| last.trim_end_matches(".git").to_owned());
+        name.filter(|name| hermes_plugins::is_name(name)).unwrap_or_else(|| "plugin".to_owned())
+    }
 }
 
 /// What an identifier means: a folder that is there, a URL, or `owner/repo`.
