@@ -194,7 +194,7 @@ impl TurnHook for Around {
             payload.insert("user_message".to_owned(), opening.question.into());
             payload.insert("is_first_turn".to_owned(), opening.is_first.into());
             match self.ear.ask(Told { occasion, tool: None, payload }).await {
-                Ok(answer) => context(answer?),
+                Ok(answer) => context(&answer?),
                 Err(reason) => {
                     tracing::warn!(hook = self.ear.name(), %reason, "a hook failed; it adds nothing to the question");
                     None
@@ -344,8 +344,8 @@ pub(crate) fn verdict(answer: Option<Value>, hook: &str) -> Result<Verdict, Stri
 }
 
 /// What an answer to `pre_llm_call` adds.
-fn context(answer: Value) -> Option<String> {
-    let text = match &answer {
+fn context(answer: &Value) -> Option<String> {
+    let text = match answer {
         Value::String(text) => text,
         other => other.get("context")?.as_str()?,
     };

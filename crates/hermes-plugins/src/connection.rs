@@ -11,10 +11,12 @@ use crate::protocol::{self, Incoming, LONGEST_LINE, NO_METHOD};
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use hermes_core::clock::Clock;
-use hermes_tools::terminal::family::Leash;
+use hermes_tools::terminal::family::{Family, Leash};
 use hermes_types::clip;
 use serde_json::Value;
 use std::collections::{BTreeMap, VecDeque};
+use std::io;
+use std::process::ExitStatus;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -94,7 +96,7 @@ impl Connection {
         });
         let task = AbortOnDropHandle::new;
         Ok(Self {
-            _listener: task(tokio::spawn(listen(stdout, child, shared.clone()))),
+            _listener: task(tokio::spawn(listen(stdout, child, leash.family.clone(), shared.clone()))),
             _writer: task(tokio::spawn(write(stdin, outgoing, shared.clone()))),
             _errors: task(tokio::spawn(read_errors(stderr, shared.clone()))),
             next: AtomicU64::new(1),
@@ -150,7 +152,8 @@ impl Connection {
             }
             () = self.clock.alarm(limit) => {
                 drop(waiting);
-                if self.shared.said.load(Ordering::Relaxed) == said_before {
+                // One that works on something else may be silent because of that.
+                if self.shared.is_idle() && self.shared.said.load(Ordering::Relaxed) == said_before {
                     self.shared.is_gone(format!("it said nothing for {} s and was ended", limit.as_secs()));
                 }
                 return Err(Failure::Late(limit));
@@ -187,6 +190,11 @@ impl Shared {
     /// The first reason counts.
     fn is_gone(&self, reason: String) {
         self.gone.send_if_modified(|gone| gone.is_none().then(|| *gone = Some(reason)).is_some());
+    }
+
+    /// Nobody waits for an answer.
+    fn is_idle(&self) -> bool {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 
     fn answered(&self, id: u64, outcome: Result<Value, String>) {
@@ -237,13 +245,20 @@ async fn write(mut stdin: ChildStdin, mut outgoing: mpsc::Receiver<String>, shar
 }
 
 /// Reads until the program ends, or says something that cannot be read on from.
-async fn listen(stdout: ChildStdout, child: Child, shared: Arc<Shared>) {
+async fn listen(stdout: ChildStdout, mut child: Child, family: Family, shared: Arc<Shared>) {
     let mut lines = Lines::new(stdout, LONGEST_LINE);
     let mut dispatching: FuturesUnordered<Dispatching> = FuturesUnordered::new();
     let mut noise = 0;
+    let mut exited = None;
     let broken = loop {
         let line = tokio::select! {
             line = lines.next() => line,
+            status = child.wait(), if exited.is_none() => {
+                exited = Some(status);
+                // Whoever it left behind may hold its output open, and nothing would ever end it.
+                family.end(Duration::ZERO).await;
+                continue;
+            }
             Some(answer) = dispatching.next(), if !dispatching.is_empty() => {
                 if shared.out.send(answer).await.is_err() {
                     break None;
@@ -281,14 +296,18 @@ async fn listen(stdout: ChildStdout, child: Child, shared: Arc<Shared>) {
     };
     let reason = match broken {
         Some(reason) => reason,
-        None => ended(child, &shared).await,
+        None => ended(exited, child, &shared).await,
     };
     shared.is_gone(reason);
 }
 
 /// In words, how it ended.
-async fn ended(mut child: Child, shared: &Shared) -> String {
-    let how = match tokio::time::timeout(EXIT_GRACE, child.wait()).await {
+async fn ended(exited: Option<io::Result<ExitStatus>>, mut child: Child, shared: &Shared) -> String {
+    let exited = match exited {
+        Some(exited) => Ok(exited),
+        None => tokio::time::timeout(EXIT_GRACE, child.wait()).await,
+    };
+    let how = match exited {
         Ok(Ok(status)) => format!("its program ended ({status})"),
         Ok(Err(error)) => format!("its program ended ({error})"),
         Err(_) => "its program closed its output".to_owned(),

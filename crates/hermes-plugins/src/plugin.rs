@@ -103,7 +103,10 @@ impl Plugin {
     pub(crate) async fn running(&self) -> Result<Arc<Connection>, String> {
         let mut seat = self.seat.lock().await;
         if let Some(connection) = seat.connection.clone() {
-            let Some(reason) = connection.gone() else { return Ok(connection) };
+            let Some(reason) = connection.gone() else {
+                self.catch_up(&connection);
+                return Ok(connection);
+            };
             let lived = self.host.clock.elapsed().saturating_sub(connection.began);
             tracing::warn!(plugin = %self.key, %reason, "the plugin fell over");
             seat.connection = None;
@@ -118,8 +121,7 @@ impl Plugin {
         match self.start().await {
             Ok(connection) => {
                 seat.connection = Some(connection.clone());
-                let backlog = std::mem::take(&mut *self.backlog.lock().unwrap_or_else(PoisonError::into_inner));
-                backlog.iter().for_each(|(method, params)| connection.tell(method, params));
+                self.catch_up(&connection);
                 Ok(connection)
             }
             Err(reason) => {
@@ -209,17 +211,24 @@ impl Plugin {
 
     /// Tells it something, now or as soon as it runs. Never waits.
     pub(crate) fn tell(self: &Arc<Self>, method: String, params: Value) {
+        {
+            let mut backlog = self.backlog.lock().unwrap_or_else(PoisonError::into_inner);
+            backlog.push_back((method, params));
+            while backlog.len() > LONGEST_BACKLOG {
+                backlog.pop_front();
+            }
+        }
         let running = self.seat.try_lock().ok().and_then(|seat| seat.connection.clone());
-        if let Some(connection) = running.filter(|connection| connection.gone().is_none()) {
-            return connection.tell(&method, &params);
+        match running.filter(|connection| connection.gone().is_none()) {
+            Some(connection) => self.catch_up(&connection),
+            None => self.wake(),
         }
+    }
+
+    /// Tells everything it has not heard yet, in the order it happened.
+    fn catch_up(&self, connection: &Connection) {
         let mut backlog = self.backlog.lock().unwrap_or_else(PoisonError::into_inner);
-        backlog.push_back((method, params));
-        while backlog.len() > LONGEST_BACKLOG {
-            backlog.pop_front();
-        }
-        drop(backlog);
-        self.wake();
+        backlog.drain(..).for_each(|(method, params)| connection.tell(&method, &params));
     }
 
     pub(crate) async fn close(&self) {
@@ -232,6 +241,7 @@ impl Plugin {
         }
         let connection = self.seat.lock().await.connection.take();
         if let Some(connection) = connection {
+            self.catch_up(&connection);
             connection.close().await;
         }
     }

@@ -80,7 +80,7 @@ async fn examine(args: &DoctorArgs, profile: Option<&str>, console: &mut Console
     // Settings that cannot be read are named above; nothing can be said about what they would have set.
     if let Ok(app) = App::load(profile, None).await {
         sections.insert(2, Section { name: "Model", checks: look::model(&app) });
-        let (tools, sandbox) = look::hands(&app);
+        let (tools, sandbox) = look::at_hand(&app);
         sections.push(Section { name: "Tools", checks: tools });
         sections.push(Section { name: "Sandbox", checks: sandbox });
         sections.push(Section { name: "MCP servers", checks: look::mcp(&app) });

@@ -47,6 +47,12 @@ pub enum PluginsCommand {
         /// As JSON, for programs
         #[arg(long)]
         json: bool,
+        /// The list is plain already
+        #[arg(long, hide = true)]
+        plain: bool,
+        /// None is bundled
+        #[arg(long, hide = true)]
+        no_bundled: bool,
     },
     /// Show all about one plugin
     Info { name: String },
@@ -90,9 +96,9 @@ pub async fn run(args: PluginsArgs, profile: Option<&str>, console: &mut Console
 
 async fn dispatch(args: PluginsArgs, profile: Option<&str>, console: &mut Console<'_>) -> Result<Exit, Trouble> {
     let app = App::load(profile, None).await?;
-    let usual = PluginsCommand::List { enabled: false, user: false, json: false };
+    let usual = PluginsCommand::List { enabled: false, user: false, json: false, plain: false, no_bundled: false };
     match args.command.unwrap_or(usual) {
-        PluginsCommand::List { enabled, user, json } => report::list(&app, enabled, user, json, console),
+        PluginsCommand::List { enabled, user, json, .. } => report::list(&app, enabled, user, json, console),
         PluginsCommand::Info { name } => report::info(&app, &one(&app, &name)?, console),
         PluginsCommand::Enable { name, allow_tool_override, no_allow_tool_override } => {
             let may_override = match (allow_tool_override, no_allow_tool_override) {
@@ -173,6 +179,10 @@ async fn enable(
     };
     // A plugin that cannot be started here may still be enabled: the Python program shares these settings.
     let file = edit::change_config(&app.home, changes)?;
+    if let Some(problem) = problem(found) {
+        let told = format!("`{key}` is enabled in {}, and does not run here: {problem}.", file.display());
+        return Err(Trouble::Refused(told));
+    }
     writeln!(console.out, "`{key}` runs from the next conversation on. Written to {}.", file.display())?;
     match introduce(found, super::hooks::outside(app), app.clock.clone()).await {
         Ok(registered) => {

@@ -115,9 +115,14 @@ async fn run(words: &[String], told: Value, outside: &Outside, output: &mut (Str
         let _ = stdin.write_all(told.to_string().as_bytes()).await;
         drop(stdin);
     };
+    let ended = async {
+        let status = child.wait().await;
+        // Whoever it left behind may hold its output open, and would be waited for.
+        leash.family.end(Duration::ZERO).await;
+        status
+    };
     let (stdout_text, stderr_text) = output;
-    let ((), (), (), status) = tokio::join!(write, read(stdout, stdout_text), read(stderr, stderr_text), child.wait());
-    leash.family.end(Duration::ZERO).await;
+    let ((), (), (), status) = tokio::join!(write, read(stdout, stdout_text), read(stderr, stderr_text), ended);
     match status {
         Ok(status) => End::Exited(status),
         Err(error) => End::Failed(format!("`{program}` could not be waited for: {error}")),

@@ -32,6 +32,52 @@ return "done"
 }
 
 #[tokio::test]
+async fn an_end_is_noticed_although_somebody_holds_its_output_open() {
+    let story = Story::new(
+        "survived",
+        r#"
+import subprocess
+if method == "initialize":
+    return {"tools": [tool("work", timeout=300)]}
+if method == "tools/call":
+    subprocess.Popen(["setsid", "sleep", "321"])
+    os._exit(4)
+"#,
+    );
+    let stage = Stage::of([story]).await;
+    let begun = std::time::Instant::now();
+    let told = stage.text("work", json!({})).await;
+    assert!(told.contains("exit status: 4"), "{told}");
+    assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", begun.elapsed());
+    stage.extensions.close().await;
+}
+
+#[tokio::test]
+async fn one_that_works_is_not_taken_for_dead_because_of_a_hook_it_cannot_answer_yet() {
+    let story = Story::new(
+        "busy",
+        r#"
+if method == "initialize":
+    return {"tools": [tool("work", read_only=True)], "hooks": [{"name": "transform_tool_result", "timeout": 1}]}
+if method == "tools/call":
+    time.sleep(3)
+    return "done"
+if method.startswith("hooks/") and params["tool_name"] == "todo":
+    return "changed"
+"#,
+    );
+    let stage = Stage::of([story]).await;
+    stage.text("work", json!({})).await;
+    let (work, todo) = tokio::join!(stage.text("work", json!({})), async {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        stage.text("todo", json!({})).await
+    });
+    assert_eq!(work, "done");
+    assert_ne!(todo, "changed", "a text that comes too late changes nothing");
+    stage.extensions.close().await;
+}
+
+#[tokio::test]
 async fn one_that_keeps_falling_is_off_for_the_session() {
     let story = Story::new(
         "falling",

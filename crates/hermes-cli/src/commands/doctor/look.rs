@@ -7,7 +7,7 @@ use crate::commands::hooks::{checkup, outside};
 use crate::commands::plugins::problem;
 use crate::commands::{access, table};
 use crate::extensions;
-use crate::hands::Hands;
+use crate::hands::{self, Hands};
 use crate::settings::{Environment, Home};
 use futures_util::future::join_all;
 use hermes_core::stop::Stop;
@@ -15,6 +15,7 @@ use hermes_model::resolve::Ask;
 use hermes_plugins::{Found, Start, Wish, introduce};
 use hermes_store::Diagnosis;
 use hermes_tools::gate::Yolo;
+use hermes_tools::settings::Settings;
 use hermes_tools::tool::Availability;
 use serde_json::Value;
 use std::os::unix::fs::PermissionsExt as _;
@@ -98,7 +99,7 @@ pub(super) async fn sessions(home: &Home) -> Vec<Check> {
 }
 
 /// The tools that cannot be used, and what keeps commands inside limits.
-pub(super) fn hands(app: &App) -> (Vec<Check>, Vec<Check>) {
+pub(super) fn at_hand(app: &App) -> (Vec<Check>, Vec<Check>) {
     let hands = Hands::new(app, Arc::new(|_| {}), Yolo::Off, &Stop::new());
     let tools = hands.registry.describe();
     let ready = tools.iter().filter(|tool| tool.availability == Availability::Ready).count();
@@ -109,7 +110,8 @@ pub(super) fn hands(app: &App) -> (Vec<Check>, Vec<Check>) {
             checks.push(Check::odd(format!("{} cannot be used: {reason}", tool.card.name), next));
         }
     }
-    checks.extend(hands.warnings.iter().map(|warning| Check::odd(warning, "`hermes config check`")));
+    let (_, odd) = Settings::read(&hands::effective(app), hands::surroundings(app));
+    checks.extend(odd.into_iter().map(|warning| Check::odd(warning, "`hermes config check`")));
     (checks, vec![Check::fine(hands.shop.sandbox_report())])
 }
 
