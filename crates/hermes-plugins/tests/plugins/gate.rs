@@ -72,13 +72,16 @@ fn at_home(stage: &Stage, command: &str) -> String {
     command.replace("/home/ada", &stage.root().join("home").display().to_string())
 }
 
+/// A tool, and the arguments in which a command can come to it.
+type Shape = fn(&str) -> (&'static str, Value);
+
 #[tokio::test]
 async fn no_danger_reaches_a_plugin_that_takes_commands() {
     let dangers = dangers();
     assert!(dangers.len() > 500, "{}", dangers.len());
     let stage = Stage::of([runner()]).await;
     // A plugin that claims to look only is not believed where commands are concerned.
-    let shapes: [fn(&str) -> (&'static str, Value); 4] = [
+    let shapes: [Shape; 4] = [
         |command| ("run", json!({ "command": command })),
         |command| ("look", json!({ "command": command })),
         |command| ("run", json!({"steps": [{ "script": command }]})),
