@@ -4,6 +4,7 @@ use crate::app::App;
 use crate::args::How;
 use crate::commands::Trouble;
 use crate::economy;
+use crate::extensions;
 use crate::hands::{self, Hands};
 use crate::settings::Settings;
 use hermes_agent::gather::{self, Answerer, PromptSettings, Sources};
@@ -129,8 +130,8 @@ impl Parts<'_> {
             till: self.hands.till.clone(),
             clock,
             listener: self.listener.clone(),
-            hooks: Vec::new(),
-            call_hooks: Vec::new(),
+            hooks: self.hands.extensions.turn_hooks(&self.runtime.model),
+            call_hooks: self.hands.extensions.call_hooks(),
             scribe: economy::scribe(self.app, self.hands, self.runtime)?,
             settings: hermes_agent::Settings {
                 compression: economy::policy(settings)?,
@@ -268,7 +269,10 @@ pub(crate) fn chosen(app: &App, platform: &str, catalogue: &Catalogue<'_>) -> Se
         circumstances.credentials_for.insert("homeassistant".to_owned());
     }
     (circumstances.mcp, circumstances.plugins) = catalogue.joining();
-    let selection = toolset::for_platform(&hands::effective(app), platform, &circumstances, catalogue);
+    let mut selection = toolset::for_platform(&hands::effective(app), platform, &circumstances, catalogue);
+    if let Some(enabled) = &mut selection.enabled {
+        enabled.extend(extensions::new_toolsets(app, platform));
+    }
     selection.with_variables(app.environment.process())
 }
 

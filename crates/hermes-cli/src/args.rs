@@ -108,6 +108,10 @@ pub struct How {
     /// Do not ask about dangerous commands; what is denied for good still does not run
     #[arg(long)]
     pub yolo: bool,
+
+    /// Let new shell hooks of config.yaml run without asking, and remember it
+    #[arg(long)]
+    pub accept_hooks: bool,
 }
 
 /// Whom to ask.
@@ -173,6 +177,7 @@ impl How {
             toolsets: self.toolsets.or(before.toolsets),
             skills: self.skills,
             yolo: self.yolo || before.yolo,
+            accept_hooks: self.accept_hooks || before.accept_hooks,
         }
     }
 }
@@ -233,6 +238,12 @@ pub enum Command {
     Mcp(crate::commands::mcp::McpArgs),
     /// What the agent knows how to do; install, check and remove skills
     Skills(crate::commands::skills::SkillsArgs),
+    /// Programs that add tools and hooks
+    Plugins(crate::commands::plugins::PluginsArgs),
+    /// Commands of yours that run on events
+    Hooks(crate::commands::hooks::HooksArgs),
+    /// Look for what is broken, and say what to type next
+    Doctor(crate::commands::doctor::DoctorArgs),
     /// Snapshots of files before they were changed, and the way back
     Checkpoints(crate::commands::checkpoints::CheckpointsArgs),
     /// What the model is told before you say a word, and what it costs

@@ -3,6 +3,7 @@
 use crate::app::App;
 use crate::approval::{self, Allowlist, Counsel};
 use crate::commands::{Console, paper};
+use crate::extensions;
 use crate::output::Screen;
 use crate::settings::Home;
 use crate::web;
@@ -16,6 +17,7 @@ use hermes_mcp::settings::Found;
 use hermes_model::auxiliary::Auxiliary;
 use hermes_model::provider::table::PROVIDERS;
 use hermes_model::resolve::{Ask, Runtime};
+use hermes_plugins::Extensions;
 use hermes_tools::aide::Aide;
 use hermes_tools::builtin;
 use hermes_tools::desk::{Desk, Ports, Workshop};
@@ -34,7 +36,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// The parts of `config.yaml` that steer tools and the prompt.
-const SECTIONS: [&str; 21] = [
+const SECTIONS: &[&str] = &[
     "agent",
     "approvals",
     "checkpoints",
@@ -43,6 +45,9 @@ const SECTIONS: [&str; 21] = [
     "context_file_max_chars",
     "delegation",
     "file_read_max_chars",
+    "hooks",
+    "hooks_auto_accept",
+    "known_plugin_toolsets",
     "mcp_servers",
     "memory",
     "platform_hints",
@@ -62,6 +67,8 @@ const SECTIONS: [&str; 21] = [
 pub struct Hands {
     pub registry: Arc<Registry>,
     pub shop: Arc<Workshop>,
+    /// What plugins and shell hooks add.
+    pub extensions: Arc<Extensions>,
     /// Where what a model is consulted about is paid.
     pub till: Arc<Till>,
     /// MCP servers, where a conversation has been begun that may use them.
@@ -139,8 +146,9 @@ impl Hands {
         let till = Arc::new(Till::new(past.clone(), app.clock.clone()));
         let auxiliary = auxiliary(app, &till);
         let side_model = if auxiliary.is_some() { SideModel::There } else { SideModel::Missing };
+        let extensions = Arc::new(extensions::load(app, &settings, &mut warnings));
         let ports = Ports {
-            face,
+            face: extensions.overhearing(face),
             adviser: auxiliary.as_ref().map(|(auxiliary, main)| {
                 Arc::new(Counsel::new(auxiliary.clone(), main.clone(), stop.clone())) as Arc<dyn Adviser>
             }),
@@ -151,7 +159,8 @@ impl Hands {
         };
         let registry = Arc::new(builtin::registry(app.clock.clone(), &settings, past));
         web::register(app, &registry, side_model, &mut warnings);
-        Self { registry, shop: Workshop::new(settings, ports), till, servers: None, warnings }
+        warnings.extend(extensions.register(&registry));
+        Self { registry, shop: Workshop::new(settings, ports), extensions, till, servers: None, warnings }
     }
 
     /// All toolsets, those of servers and plugins that will join included.
@@ -180,6 +189,7 @@ impl Hands {
             servers.close().await;
         }
         self.shop.processes.close().await;
+        self.extensions.close().await;
     }
 
     /// Clears up old checkpoints where that is due. It can take a while, so a person may stop it; nothing is lost then.
@@ -272,7 +282,7 @@ impl Aide for Helper {
     }
 }
 
-fn surroundings(app: &App) -> Surroundings {
+pub(crate) fn surroundings(app: &App) -> Surroundings {
     let variables = app.environment.process().clone();
     let home = variables.get("HOME").map_or_else(|| PathBuf::from("/"), PathBuf::from);
     let temp = ["TMPDIR", "TMP", "TEMP"].iter().find_map(|name| variables.get(*name).map(PathBuf::from));

@@ -6,6 +6,7 @@ pub mod approval;
 pub mod args;
 pub mod commands;
 mod economy;
+mod extensions;
 pub mod hands;
 mod log;
 mod memory;
@@ -89,6 +90,9 @@ fn on_console(command: Command, before: Whom, profile: Option<&str>) -> ExitCode
         Command::Tools(args) => return wait(async { commands::tools::run(args, profile, console).await.into() }),
         Command::Mcp(args) => return wait(async { commands::mcp::run(args, profile, console).await.into() }),
         Command::Skills(args) => return wait(async { commands::skills::run(args, profile, console).await.into() }),
+        Command::Plugins(args) => return wait(async { commands::plugins::run(args, profile, console).await.into() }),
+        Command::Hooks(args) => return wait(async { commands::hooks::run(args, profile, console).await.into() }),
+        Command::Doctor(args) => return wait(async { commands::doctor::run(args, profile, console).await.into() }),
         Command::Checkpoints(args) => {
             return wait(async { commands::checkpoints::run(args, profile, console).await.into() });
         }

@@ -18,11 +18,9 @@ const COMMANDS: &[(&str, Option<&str>)] = &[
     ("dashboard", None),
     ("debug", None),
     ("desktop", None),
-    ("doctor", Some("hermes status --deep, hermes config check")),
     ("dump", Some("hermes status --deep")),
     ("gateway", None),
     ("gui", None),
-    ("hooks", None),
     ("journey", None),
     ("kanban", None),
     ("learning", None),
@@ -39,7 +37,6 @@ const COMMANDS: &[(&str, Option<&str>)] = &[
     ("moa", None),
     ("pairing", None),
     ("pets", None),
-    ("plugins", None),
     ("portal", Some("hermes auth add nous")),
     ("postinstall", None),
     ("project", None),
@@ -62,8 +59,7 @@ const COMMANDS: &[(&str, Option<&str>)] = &[
 ];
 
 /// The same for flags.
-const FLAGS: [(&str, Option<&str>); 14] = [
-    ("--accept-hooks", None),
+const FLAGS: &[(&str, Option<&str>)] = &[
     ("--checkpoints", Some("hermes config set checkpoints.enabled true")),
     ("--cli", None),
     ("--dev", None),

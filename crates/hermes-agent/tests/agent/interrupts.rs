@@ -7,7 +7,7 @@ use crate::stage::{MODES, Plan, Stage, in_memory, only, told};
 use futures_util::future::BoxFuture;
 use hermes_agent::{Agent, Kit};
 use hermes_core::stop::Stop;
-use hermes_core::turn::{Asked, End, Interrupted, Outcome, TurnHook};
+use hermes_core::turn::{Asked, End, Interrupted, Opening, Outcome, TurnHook};
 use hermes_model::wire::ApiMode;
 use hermes_testkit::{ModelServer, Move};
 use hermes_types::{Message, OutcomeKind, StopReason};
@@ -289,7 +289,7 @@ async fn during_the_last_word() {
 struct Lost;
 
 impl TurnHook for Lost {
-    fn begins<'a>(&'a self, _question: &'a str) -> BoxFuture<'a, Option<String>> {
+    fn begins<'a>(&'a self, _opening: Opening<'a>) -> BoxFuture<'a, Option<String>> {
         Box::pin(std::future::pending())
     }
 

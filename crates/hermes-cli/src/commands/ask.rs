@@ -10,6 +10,7 @@ mod skills;
 use crate::agent::{self, Parts, Session};
 use crate::app::App;
 use crate::args::{Asking, OutputFormat, Which, Whom};
+use crate::commands::hooks;
 use crate::commands::waiting::stop_on_signal;
 use crate::commands::{Exit, Trouble};
 use crate::hands::Hands;
@@ -113,6 +114,7 @@ impl Used {
     async fn let_go(self, outcome: &Outcome, screen: &Screen, stop: &Stop) {
         let Self { app, board, agent, hands, store } = self;
         agent.desk().close().await;
+        hands.extensions.finalize(agent.session()).await;
         hands.close().await;
         // What was acknowledged is on disk; who interrupted leaves the rest to the next program. Nor do they wait twice
         // for a store that was busy already.
@@ -168,6 +170,7 @@ async fn turn(
     if let Err(reason) = &store {
         screen.complain(&kept::not_kept(reason));
     }
+    hooks::seek_consent(&app, question.asking.how.accept_hooks, screen).await?;
     let board = Arc::new(app.board(wanted));
     let yolo = if question.asking.how.yolo { Yolo::On } else { Yolo::Off };
     let past = store.as_ref().ok().map(|store| Arc::new(store.clone()) as Arc<dyn SessionStore>);
@@ -191,6 +194,7 @@ async fn turn(
         max_turns: how.max_turns,
     };
     let mut agent = parts.agent(session).await?;
+    hands.extensions.wake();
     let mut outcome = tokio::select! {
         biased;
         outcome = agent.run_conversation(asked, stop) => outcome,

@@ -4,7 +4,7 @@
 //! masked. Only `set`, `unset`, `edit` and `migrate` write, and each says what it wrote and where.
 
 mod model;
-mod report;
+pub(super) mod report;
 
 use super::person::Person;
 use super::{Console, Exit, Trouble};

@@ -3,7 +3,7 @@
 //! A profile appears and disappears in one step: it is built or taken apart under a hidden name. These commands need only
 //! the root, so they work when the chosen profile is gone.
 
-mod copy;
+pub(super) mod copy;
 
 use super::{Console, Exit, Trouble};
 use crate::settings::disk::{self, DiskError};

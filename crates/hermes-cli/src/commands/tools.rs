@@ -5,6 +5,8 @@ mod info;
 mod list;
 mod switch;
 
+pub(super) use call::alike;
+
 use super::{Console, Exit, Trouble, paper};
 use crate::app::App;
 use crate::hands::{self, Hands};

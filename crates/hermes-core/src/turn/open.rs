@@ -1,6 +1,7 @@
 //! How a turn begins: with a question, or where an earlier one was cut off.
 
 use super::outcome::End;
+use super::ports::Opening;
 use super::sanitise;
 use super::state::{Turn, lost};
 use super::steps::told_apart;
@@ -148,11 +149,13 @@ impl Turn<'_> {
         let content = sanitise::content(content);
         let mut sent = content.clone();
         if let (Content::Text(asked), Content::Text(text)) = (&content, &mut sent) {
+            let is_first = self.talk.history().is_empty();
+            let opening = Opening { session: &self.talk.session, question: asked, is_first };
             for hook in self.ports.hooks {
                 let context = tokio::select! {
                     biased;
                     () = stop.wait() => break,
-                    context = hook.begins(asked) => context,
+                    context = hook.begins(opening) => context,
                 };
                 if let Some(context) = context {
                     text.push_str(&sanitise::fenced(&context));

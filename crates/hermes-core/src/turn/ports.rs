@@ -80,10 +80,19 @@ pub struct Ran {
     pub abort: Option<String>,
 }
 
+/// A turn that begins with a question.
+#[derive(Debug, Clone, Copy)]
+pub struct Opening<'a> {
+    pub session: &'a SessionId,
+    pub question: &'a str,
+    /// Nothing was said in the conversation before.
+    pub is_first: bool,
+}
+
 /// Somebody who is told of every turn: memory providers, plugins, the writer of trajectories.
 pub trait TurnHook: Send + Sync {
     /// Words for the model beside the question of the person. They are sent, never kept as said.
-    fn begins<'a>(&'a self, _question: &'a str) -> BoxFuture<'a, Option<String>> {
+    fn begins<'a>(&'a self, _opening: Opening<'a>) -> BoxFuture<'a, Option<String>> {
         Box::pin(std::future::ready(None))
     }
 

@@ -176,8 +176,7 @@ impl Stage {
 
     /// What models would be sent of the tools of servers, byte for byte.
     pub(crate) fn schemas(&self) -> String {
-        let names: std::collections::BTreeSet<String> =
-            self.registry.describe().into_iter().map(|tool| tool.card.name.to_string());
+        let names = self.registry.describe().into_iter().map(|tool| tool.card.name.to_string());
         let names = names.filter(|name| name.starts_with("mcp__")).collect();
         serde_json::to_string(&self.registry.definitions(&names)).unwrap()
     }

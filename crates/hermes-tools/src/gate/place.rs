@@ -92,7 +92,7 @@ const OWN_KEYS: [&str; 3] = [".env", "auth.json", "mcp-tokens"];
 /// What lies beside keys and is none.
 const NO_KEYS: [&str; 4] = ["known_hosts", "authorized_keys", ".ssh/config", ".pub"];
 /// Files and folders by which Hermes is steered, or in which it keeps what must not be rewritten.
-const STEERING: [&str; 13] = [
+const STEERING: [&str; 15] = [
     ".env",
     "config.yaml",
     "auth.json",
@@ -102,6 +102,8 @@ const STEERING: [&str; 13] = [
     "hooks",
     "agent-hooks",
     "plugins",
+    "cache/plugins",
+    "shell-hooks-allowlist.json",
     "mcp-tokens",
     "pairing",
     "cron",

@@ -88,8 +88,16 @@ pub(super) fn as_json(
     writeln!(console.out, "{report:#}")
 }
 
-/// Looks for everything that is wrong. Fails when a setting cannot be used; what is merely odd is noted.
-pub(super) fn check(home: &Home, environment: &Environment, console: &mut Console<'_>) -> Result<Exit, Trouble> {
+/// What is wrong with the settings, and what is merely odd.
+pub(in crate::commands) struct Findings {
+    pub(in crate::commands) problems: Vec<String>,
+    pub(in crate::commands) notes: Vec<String>,
+    /// Settings in the file.
+    pub(in crate::commands) count: usize,
+}
+
+/// Looks for everything that is wrong. An error is a file that cannot be read at all.
+pub(in crate::commands) fn findings(home: &Home, environment: &Environment) -> Result<Findings, Trouble> {
     let file = home.config_file();
     let mut problems = Vec::new();
     let mut notes = Vec::new();
@@ -134,9 +142,13 @@ pub(super) fn check(home: &Home, environment: &Environment, console: &mut Consol
     }
     notes.extend([&file, &home.env_file()].into_iter().filter_map(|path| open_to_others(path)));
     notes.extend(environment.warnings().iter().cloned());
+    Ok(Findings { problems, notes, count: key_path::leaves(&settings).len() })
+}
 
-    let count = key_path::leaves(&settings).len();
-    writeln!(console.out, "{}: {count} set", file.display())?;
+/// Tells of everything that is wrong. Fails when a setting cannot be used; what is merely odd is noted.
+pub(super) fn check(home: &Home, environment: &Environment, console: &mut Console<'_>) -> Result<Exit, Trouble> {
+    let Findings { problems, notes, count } = findings(home, environment)?;
+    writeln!(console.out, "{}: {count} set", home.config_file().display())?;
     for (kind, lines) in [("wrong", &problems), ("note", &notes)] {
         for text in lines {
             writeln!(console.out, "  {kind:<6}{text}")?;

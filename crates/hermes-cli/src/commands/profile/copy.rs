@@ -55,7 +55,7 @@ pub(super) fn copy_home(from: &Path, to: &Path, what: What) -> Result<(), DiskEr
 }
 
 /// Copies a file, a link or a folder. What is not there, or is a socket or pipe, is passed over.
-fn copy_tree(from: &Path, to: &Path) -> Result<(), DiskError> {
+pub(in crate::commands) fn copy_tree(from: &Path, to: &Path) -> Result<(), DiskError> {
     let unreadable = |reason| DiskError::Read { path: from.to_owned(), reason };
     let kind = match fs::symlink_metadata(from) {
         Ok(metadata) => metadata.file_type(),

@@ -154,7 +154,7 @@ pub(super) fn unknown(registry: &Registry, name: &str) -> String {
 }
 
 /// The name that was probably meant.
-pub(super) fn alike<'a>(known: impl Iterator<Item = &'a str>, name: &str) -> Option<&'a str> {
+pub(in crate::commands) fn alike<'a>(known: impl Iterator<Item = &'a str>, name: &str) -> Option<&'a str> {
     let scored = known.map(|known| (strsim::jaro_winkler(known, name), known));
     let best = scored.filter(|(score, _)| *score >= ALIKE).max_by(|one, other| one.0.total_cmp(&other.0));
     best.map(|(_, known)| known)

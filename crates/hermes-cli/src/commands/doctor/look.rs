@@ -1,0 +1,222 @@
+//! What each section of `hermes doctor` looks at.
+
+use super::Check;
+use crate::app::App;
+use crate::commands::config::report::findings;
+use crate::commands::hooks::{checkup, outside};
+use crate::commands::plugins::problem;
+use crate::commands::{access, table};
+use crate::extensions;
+use crate::hands::{self, Hands};
+use crate::settings::{Environment, Home};
+use futures_util::future::join_all;
+use hermes_core::stop::Stop;
+use hermes_model::resolve::Ask;
+use hermes_plugins::{Found, Start, Wish, introduce};
+use hermes_store::Diagnosis;
+use hermes_tools::gate::Yolo;
+use hermes_tools::settings::Settings;
+use hermes_tools::tool::Availability;
+use serde_json::Value;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::sync::Arc;
+
+/// The folder, and whether others can look into what is private in it.
+pub(super) fn home(home: &Home) -> Vec<Check> {
+    let folder = home.dir();
+    if !folder.exists() {
+        return vec![Check::odd(
+            format!("{} is not there yet", folder.display()),
+            "`hermes model` makes it and chooses a model",
+        )];
+    }
+    let mut checks = vec![match tempfile::NamedTempFile::new_in(folder) {
+        Ok(_) => Check::fine(format!("{} (profile {})", folder.display(), home.profile_label())),
+        Err(error) => Check::broken(
+            format!("{} cannot be written to: {error}", folder.display()),
+            format!("`ls -ld {}` shows whose it is", folder.display()),
+        ),
+    }];
+    checks.extend([home.env_file(), home.auth_file()].iter().filter_map(|file| open_to_others(file)));
+    checks
+}
+
+fn open_to_others(file: &Path) -> Option<Check> {
+    let mode = std::fs::metadata(file).ok()?.permissions().mode() & 0o777;
+    let told = || format!("other users can read {} (mode {mode:o})", file.display());
+    (mode & 0o077 != 0).then(|| Check::broken(told(), format!("`chmod 600 {}`", file.display())))
+}
+
+pub(super) fn settings(home: &Home, environment: &Environment) -> Vec<Check> {
+    let found = match findings(home, environment) {
+        Ok(found) => found,
+        Err(trouble) => return vec![Check::broken(trouble.to_string(), "`hermes config edit`")],
+    };
+    let wrong = found.problems.into_iter().map(|text| Check::broken(text, "`hermes config edit`"));
+    let odd = found.notes.into_iter().map(|text| Check::odd(text, "`hermes config check`"));
+    let mut checks: Vec<Check> = wrong.chain(odd).collect();
+    if checks.is_empty() {
+        checks.push(Check::fine(format!("{}: {} set", home.config_file().display(), found.count)));
+    }
+    checks
+}
+
+/// Whether somebody can be asked, as far as that is known without asking.
+pub(super) fn model(app: &App) -> Vec<Check> {
+    let mut checks = vec![match app.knowledge.resolve(&Ask::default()) {
+        Ok(runtime) => {
+            let from = access::origin(&runtime.credential, &app.environment);
+            Check::fine(format!("{} at {}, {from}; `hermes status --deep` asks it", runtime.model, runtime.label))
+        }
+        Err(error) => Check::broken(format!("no model can be asked: {error}"), "`hermes model`"),
+    }];
+    checks.extend(app.warnings.iter().map(|warning| Check::odd(warning, "`hermes status`")));
+    checks
+}
+
+pub(super) async fn sessions(home: &Home) -> Vec<Check> {
+    let path = home.state_db();
+    if !path.exists() {
+        return vec![Check::fine("no conversations yet")];
+    }
+    if let Some(user) = hermes_store::user_of(&path) {
+        return vec![Check::fine(format!("{} is in use by {user}, so it was not examined", path.display()))];
+    }
+    let name = path.display().to_string();
+    let examined = tokio::task::spawn_blocking(move || hermes_store::diagnose(&path)).await;
+    vec![match examined {
+        Ok(Ok(Diagnosis::Sound)) => Check::fine(format!("{name} is sound")),
+        Ok(Ok(Diagnosis::IndexUnfit)) => {
+            Check::odd(format!("{name}: a search index does not fit; it is built anew by itself"), "nothing to do")
+        }
+        Ok(Ok(Diagnosis::Damaged(found))) => {
+            Check::broken(format!("{name} is damaged: {found}"), "`hermes sessions recover`")
+        }
+        Ok(Err(error)) => Check::broken(error.to_string(), "`hermes sessions recover`"),
+        Err(error) => Check::broken(format!("{name} could not be examined: {error}"), "`hermes sessions recover`"),
+    }]
+}
+
+/// The tools that cannot be used, and what keeps commands inside limits.
+pub(super) fn at_hand(app: &App) -> (Vec<Check>, Vec<Check>) {
+    let hands = Hands::new(app, Arc::new(|_| {}), Yolo::Off, &Stop::new());
+    let tools = hands.registry.describe();
+    let ready = tools.iter().filter(|tool| tool.availability == Availability::Ready).count();
+    let mut checks = vec![Check::fine(table::count(ready as u64, "tool"))];
+    for tool in &tools {
+        if let Availability::Missing(reason) = &tool.availability {
+            let next = format!("`hermes tools info {}`", tool.card.name);
+            checks.push(Check::odd(format!("{} cannot be used: {reason}", tool.card.name), next));
+        }
+    }
+    let (_, odd) = Settings::read(&hands::effective(app), hands::surroundings(app));
+    checks.extend(odd.into_iter().map(|warning| Check::odd(warning, "`hermes config check`")));
+    (checks, vec![Check::fine(hands.shop.sandbox_report())])
+}
+
+/// What the settings say about MCP servers; none is started.
+pub(super) fn mcp(app: &App) -> Vec<Check> {
+    let Some(servers) = app.settings.get("mcp_servers").filter(|servers| !servers.is_null()) else { return Vec::new() };
+    let Value::Object(servers) = servers else {
+        let next = "`hermes config edit`";
+        return vec![Check::broken("mcp_servers holds no servers by name", next)];
+    };
+    let look = |(name, server): (&String, &Value)| {
+        let has = |field: &str| server.get(field).and_then(Value::as_str).is_some_and(|text| !text.trim().is_empty());
+        match () {
+            () if server.get("enabled") == Some(&Value::Bool(false)) => Check::fine(format!("{name} is switched off")),
+            () if has("command") || has("url") => Check::fine(format!("{name} is set")),
+            () => {
+                let next = format!("`hermes config set mcp_servers.{name}.command …`");
+                Check::broken(format!("{name} has neither a command nor a url"), next)
+            }
+        }
+    };
+    servers.iter().map(look).collect()
+}
+
+/// Every plugin that is enabled, started once.
+pub(super) async fn plugins(app: &App) -> Vec<Check> {
+    let mut odd = Vec::new();
+    let (found, wishes) = extensions::plugins(app, &mut odd);
+    let mut checks: Vec<Check> = odd.into_iter().map(|text| Check::broken(text, "`hermes config edit`")).collect();
+    let enabled: Vec<&Found> = found.iter().filter(|one| one.wish == Wish::Enabled).collect();
+    checks.extend(join_all(enabled.iter().map(|one| plugin(app, one))).await.into_iter().flatten());
+    let is_there = |name: &String| {
+        found.iter().any(|one| one.key == *name || one.read.as_ref().is_ok_and(|read| read.manifest.name == *name))
+    };
+    let gone = wishes.enabled.iter().filter(|name| !is_there(name) && !wishes.disabled.contains(*name));
+    checks.extend(gone.map(|name| {
+        Check::odd(
+            format!("{name} is enabled and not there"),
+            "`hermes plugins install …`, or take it out of plugins.enabled",
+        )
+    }));
+    let asleep = found.iter().filter(|one| one.wish == Wish::NotEnabled).count();
+    if asleep > 0 {
+        let told = format!("{} not enabled; `hermes plugins list`", table::count(asleep as u64, "plugin"));
+        checks.push(Check::fine(told));
+    }
+    checks
+}
+
+async fn plugin(app: &App, found: &Found) -> Vec<Check> {
+    let key = &found.key;
+    let way_out = format!("`hermes plugins info {key}`, or `hermes plugins disable {key}`");
+    let Ok(read) = &found.read else {
+        let told = problem(found).unwrap_or_default();
+        return vec![Check::broken(format!("{key}: {told}"), way_out)];
+    };
+    if let Some(told) = problem(found) {
+        let check = match read.start {
+            // It is fine where it is: the other program shares this home.
+            Start::NeedsPython => Check::odd(format!("{key}: {told}"), way_out),
+            Start::Command(_) | Start::Nothing => Check::broken(format!("{key}: {told}"), way_out),
+        };
+        return vec![check];
+    }
+    let world = outside(app);
+    let mut checks = Vec::new();
+    let missing = world.missing(&read.manifest.requires_env);
+    if !missing.is_empty() {
+        let next = format!("`hermes config set {} …`", missing.first().copied().unwrap_or_default());
+        checks.push(Check::odd(format!("{key} asks for {}, which it does not get", missing.join(", ")), next));
+    }
+    if !read.manifest.unknown.is_empty() {
+        let fields = read.manifest.unknown.join(", ");
+        checks.push(Check::odd(format!("{key}: nobody knows these fields of its manifest: {fields}"), way_out.clone()));
+    }
+    checks.push(match introduce(found, world, app.clock.clone()).await {
+        Ok(registered) => {
+            let told = (
+                table::count(registered.tools.len() as u64, "tool"),
+                table::count(registered.hooks.len() as u64, "hook"),
+            );
+            Check::fine(format!("{key} runs: {}, {}", told.0, told.1))
+        }
+        Err(reason) => Check::broken(format!("{key} does not run: {reason}"), way_out),
+    });
+    checks
+}
+
+/// The hooks of the settings. None is run: that is `hermes hooks doctor`.
+pub(super) async fn hooks(app: &App) -> Vec<Check> {
+    let mut odd = Vec::new();
+    let hooks = extensions::hooks(app, &mut odd);
+    let mut checks: Vec<Check> = odd.into_iter().map(|text| Check::odd(text, "`hermes config edit`")).collect();
+    for hook in &hooks {
+        let report = checkup(app, hook, None).await;
+        let name = format!("{} {}", hook.occasion.name(), hook.command);
+        let told = |mark: char| {
+            let lines = report.lines.iter().filter_map(|line| line.strip_prefix(mark));
+            lines.map(str::trim).collect::<Vec<_>>().join("; ")
+        };
+        checks.push(match (report.is_broken, told('!')) {
+            (true, _) => Check::broken(format!("{name}: {}", told('✗')), "`hermes hooks doctor`"),
+            (false, odd) if !odd.is_empty() => Check::odd(format!("{name}: {odd}"), "`hermes hooks doctor`"),
+            (false, _) => Check::fine(name),
+        });
+    }
+    checks
+}

@@ -1,0 +1,109 @@
+//! Plugins and shell hooks, from what the person has set to what a conversation is given.
+//!
+//! Nothing is started here. A hook of `config.yaml` that nobody consented to is left out; `commands/hooks.rs` asks.
+
+use crate::agent::CLI;
+use crate::app::App;
+use crate::hands;
+use hermes_model::provider::table::PROVIDERS;
+use hermes_plugins::shell::consent::Consents;
+use hermes_plugins::shell::{self, HookConfig};
+use hermes_plugins::{
+    Extensions, Found, Outside, PROJECT_VARIABLE, Parts, Places, PluginSettings, Records, Wish, discover, is_yes,
+};
+use hermes_tools::settings::Settings;
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+const ACCEPT_VARIABLE: &str = "HERMES_ACCEPT_HOOKS";
+const ACCEPT_SETTING: &str = "hooks_auto_accept";
+/// Nothing that others wrote runs.
+const SAFE_VARIABLE: &str = "HERMES_SAFE_MODE";
+
+/// Everything others add to a conversation of this program. Nothing is started yet.
+pub(crate) fn load(app: &App, settings: &Settings, odd: &mut Vec<String>) -> Extensions {
+    let (found, wishes) = plugins(app, odd);
+    let hooks = consented(app, odd);
+    for one in found.iter().filter(|one| one.wish == Wish::Enabled) {
+        if let Err(fault) = &one.read {
+            odd.push(format!("the plugin {} does not run: {fault}", one.key));
+        }
+    }
+    let parts = Parts {
+        found: &found,
+        settings: &wishes,
+        hooks,
+        outside: outside(app, settings),
+        clock: app.clock.clone(),
+        platform: CLI.to_owned(),
+    };
+    Extensions::new(parts)
+}
+
+/// The plugins there are, and what the owner wants of them.
+pub(crate) fn plugins(app: &App, odd: &mut Vec<String>) -> (Vec<Found>, PluginSettings) {
+    let wishes = PluginSettings::read(&hands::effective(app), odd);
+    if is_set(app, SAFE_VARIABLE) {
+        return (Vec::new(), wishes);
+    }
+    let places = Places::new(app.home.dir(), &app.knowledge.cwd, is_set(app, PROJECT_VARIABLE));
+    (discover(&places, &wishes), wishes)
+}
+
+/// What programs of others may see.
+pub(crate) fn outside(app: &App, settings: &Settings) -> Outside {
+    let mut all = app.environment.process().clone();
+    let written = app.environment.written().filter_map(|name| Some((name.to_owned(), app.environment.get(name)?)));
+    all.extend(written.map(|(name, value)| (name, value.to_owned())));
+    let of_models = PROVIDERS.iter().flat_map(|row| row.key_env.iter().chain(row.base_env));
+    Outside::new(settings, &all, &of_models.map(|name| (*name).to_owned()).collect())
+}
+
+/// The hooks of `config.yaml`.
+pub(crate) fn hooks(app: &App, odd: &mut Vec<String>) -> Vec<HookConfig> {
+    if is_set(app, SAFE_VARIABLE) {
+        return Vec::new();
+    }
+    shell::read(&hands::effective(app), odd)
+}
+
+/// Those of them that may run.
+fn consented(app: &App, odd: &mut Vec<String>) -> Vec<HookConfig> {
+    let consents = Consents::of(app.home.dir());
+    hooks(app, odd).into_iter().filter(|hook| consents.find(hook).is_some()).collect()
+}
+
+/// Whether the person accepts new hooks in advance, besides `--accept-hooks`.
+pub(crate) fn accepts_hooks(app: &App) -> bool {
+    is_set(app, ACCEPT_VARIABLE) || app.settings.get(ACCEPT_SETTING).as_ref().is_some_and(says_yes)
+}
+
+/// Toolsets of plugins that a platform has not been asked about yet: enabling a plugin is the wish to use it.
+pub(crate) fn new_toolsets(app: &App, platform: &str) -> Vec<String> {
+    let known = app.settings.get(&format!("known_plugin_toolsets.{platform}"));
+    let is_known = |name: &String| {
+        let known = known.as_ref().and_then(Value::as_array).into_iter().flatten();
+        known.filter_map(Value::as_str).any(|known| known == name)
+    };
+    let (found, _) = plugins(app, &mut Vec::new());
+    let records = Records::new(app.home.dir());
+    let enabled = found.iter().filter(|one| one.wish == Wish::Enabled);
+    let of = |one: &Found| -> Vec<String> {
+        let tools = records.recall(one).map(|registered| registered.tools).unwrap_or_default();
+        tools.into_iter().map(|tool| tool.toolset.unwrap_or_else(|| one.key.clone())).collect()
+    };
+    let all: BTreeSet<String> = enabled.flat_map(of).collect();
+    all.into_iter().filter(|name| !is_known(name)).collect()
+}
+
+fn is_set(app: &App, variable: &str) -> bool {
+    app.environment.get(variable).is_some_and(is_yes)
+}
+
+fn says_yes(value: &Value) -> bool {
+    match value {
+        Value::Bool(yes) => *yes,
+        Value::String(word) => is_yes(word),
+        _ => false,
+    }
+}

@@ -1,0 +1,92 @@
+//! Shell hooks with the real program: consent, verdicts, and the commands about them.
+
+use super::*;
+use hermes_testkit::Move;
+use serde_json::{Value, json};
+use std::os::unix::fs::PermissionsExt as _;
+
+/// A home where this script guards every call.
+fn guarded(server: &ModelServer, script: &str) -> World {
+    let world = home_with(server, "hooks:\n  pre_tool_call:\n    - command: ~/guard.sh\n");
+    let path = world.home().join("guard.sh");
+    std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).expect("a script");
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("a program");
+    world
+}
+
+fn consents(world: &World) -> Value {
+    let file = std::fs::read(world.hermes_home().join("shell-hooks-allowlist.json")).unwrap_or_default();
+    serde_json::from_slice(&file).unwrap_or_default()
+}
+
+fn last_result(server: &ModelServer, request: usize) -> String {
+    let messages = asked(server).swap_remove(request);
+    messages.as_array().and_then(|all| all.last()).expect("a message")["content"].as_str().expect("text").to_owned()
+}
+
+fn touching() -> [Move; 2] {
+    [Move::say("").call("terminal", json!({"command": "touch made"})), Move::say("I see.")]
+}
+
+const BLOCK: &str = r#"echo '{"action": "block", "message": "not on my watch"}'"#;
+
+#[tokio::test]
+async fn a_hook_runs_only_after_consent_and_a_changed_command_needs_it_again() {
+    let server = ModelServer::start([touching(), touching(), touching()].concat()).await;
+    let world = guarded(&server, BLOCK);
+    let ran = hermes(&world, &["-z", "go"]).await.expect_code(0);
+    assert!(ran.stderr.contains("nobody consented to it. `--accept-hooks` does"), "{}", ran.stderr);
+    assert!(world.work_dir().join("made").exists(), "without consent it does not run");
+    std::fs::remove_file(world.work_dir().join("made")).expect("removed");
+
+    hermes(&world, &["-z", "go now", "--accept-hooks"]).await.expect_code(0);
+    assert!(!world.work_dir().join("made").exists());
+    assert_eq!(last_result(&server, 3), r#"{"error":"not on my watch"}"#);
+    let kept = consents(&world);
+    let entry = &kept["approvals"][0];
+    assert_eq!((&entry["event"], &entry["command"]), (&json!("pre_tool_call"), &json!("~/guard.sh")));
+    assert!(entry["approved_at"].is_string() && entry["script_mtime_at_approval"].is_string(), "{kept}");
+
+    let yaml = std::fs::read_to_string(world.hermes_home().join("config.yaml")).expect("settings");
+    let world = world.config(&yaml.replace("~/guard.sh", "~/guard.sh --lax"));
+    let ran = hermes(&world, &["-z", "go again"]).await.expect_code(0);
+    assert!(ran.stderr.contains("nobody consented to it"), "another command is another command: {}", ran.stderr);
+    server.finish();
+}
+
+#[tokio::test]
+async fn hooks_are_listed_tried_and_revoked() {
+    let server = ModelServer::start([Move::say("Hi.")]).await;
+    let world = guarded(&server, BLOCK);
+    let listed = hermes(&world, &["hooks"]).await.expect_code(0);
+    assert!(listed.stdout.contains("does not run: nobody consented to it"), "{}", listed.stdout);
+    let tried = hermes(&world, &["hooks", "test", "pre_tool_call", "--for-tool", "terminal"]).await.expect_code(0);
+    assert!(tried.stdout.contains("understood as") && tried.stdout.contains("not on my watch"), "{}", tried.stdout);
+    let unknown = hermes(&world, &["hooks", "test", "pre_verify"]).await;
+    assert_eq!(unknown.code, Some(2));
+    assert!(unknown.stderr.contains("never happens here"), "{}", unknown.stderr);
+    let checked = hermes(&world, &["hooks", "doctor"]).await.expect_code(0);
+    assert!(checked.stdout.contains("nobody consented") && !checked.stdout.contains("answers"), "{}", checked.stdout);
+
+    hermes(&world, &["-z", "hi", "--accept-hooks"]).await.expect_code(0);
+    let checked = hermes(&world, &["hooks", "doctor"]).await.expect_code(0);
+    assert!(checked.stdout.contains("✓ answers within"), "{}", checked.stdout);
+    hermes(&world, &["hooks", "revoke", "~/guard.sh"]).await.expect_code(0);
+    assert_eq!(consents(&world)["approvals"], json!([]));
+    let again = hermes(&world, &["hooks", "revoke", "~/guard.sh"]).await;
+    assert_eq!(again.code, Some(1), "{again:?}");
+    server.finish();
+}
+
+#[tokio::test]
+async fn a_broken_guard_stops_calls_and_is_named_by_doctor() {
+    let server = ModelServer::start(touching()).await;
+    let world = guarded(&server, "echo 'no such rule' >&2; exit 1");
+    hermes(&world, &["-z", "go", "--accept-hooks"]).await.expect_code(0);
+    assert!(!world.work_dir().join("made").exists(), "a guard that fails is a no");
+    assert!(last_result(&server, 1).contains("no such rule"), "{}", last_result(&server, 1));
+    let checked = hermes(&world, &["hooks", "doctor"]).await;
+    assert_eq!(checked.code, Some(1));
+    assert!(checked.stdout.contains("✗ failed"), "{}", checked.stdout);
+    server.finish();
+}

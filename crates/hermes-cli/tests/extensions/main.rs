@@ -1,0 +1,37 @@
+//! Plugins, shell hooks and `hermes doctor` with the real program.
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "the helpers of a test report what is wrong the way a test does"
+)]
+
+mod doctor;
+mod hooks;
+mod plugins;
+#[path = "../stage/mod.rs"]
+#[allow(dead_code, reason = "each test program needs its own part of the stage")]
+mod stage;
+
+use hermes_testkit::{ModelServer, World};
+use stage::*;
+use std::path::{Path, PathBuf};
+
+/// A home with more settings than the server.
+fn home_with(server: &ModelServer, more: &str) -> World {
+    let yaml = format!("{}{more}", settings(&server.base_url(), "chat_completions"));
+    home_at(server).config(&yaml)
+}
+
+/// A plugin of the examples, as it is.
+fn example(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/plugins").join(name)
+}
+
+/// Puts a plugin in Python into a home.
+fn plugin(world: &World, name: &str, manifest: &str, program: &str) {
+    let folder = world.hermes_home().join("plugins").join(name);
+    std::fs::create_dir_all(&folder).expect("a folder");
+    std::fs::write(folder.join("plugin.yaml"), manifest).expect("a manifest");
+    std::fs::write(folder.join("plugin.py"), program).expect("a program");
+}

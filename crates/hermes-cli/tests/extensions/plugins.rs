@@ -1,0 +1,109 @@
+//! `hermes plugins`, and a conversation whose model uses what plugins add.
+
+use super::*;
+use hermes_testkit::Move;
+use serde_json::{Value, json};
+
+/// Answers `initialize` with one tool; the tool does what the story says.
+fn python(name: &str, work: &str) -> String {
+    format!(
+        "import json, os, sys\nfor line in sys.stdin:\n    message = json.loads(line)\n    if 'id' not in message:\n        \
+         continue\n    if message['method'] == 'initialize':\n        result = {{'tools': [{{'name': '{name}', 'description': \
+         'of a story', 'source': 'machine'}}]}}\n    elif message['method'] == 'tools/call':\n        {work}\n    else:\n        \
+         result = None\n    print(json.dumps({{'jsonrpc': '2.0', 'id': message['id'], 'result': result}}), flush=True)\n    \
+         if message['method'] == 'shutdown':\n        sys.exit(0)\n"
+    )
+}
+
+fn results(server: &ModelServer, request: usize) -> Vec<String> {
+    let messages = asked(server).swap_remove(request);
+    let tools = messages.as_array().expect("messages").iter().filter(|message| message["role"] == "tool");
+    tools.map(|message| message["content"].as_str().expect("text").to_owned()).collect()
+}
+
+#[tokio::test]
+async fn an_example_is_installed_enabled_used_and_removed() {
+    let server = ModelServer::start([Move::say("").call("what_time_is_it", json!({})), Move::say("Late.")]).await;
+    let world = home_at(&server);
+    let folder = example("clock").display().to_string();
+    let installed = hermes(&world, &["plugins", "install", &folder]).await.expect_code(0);
+    assert!(installed.stdout.contains("`hermes plugins enable clock`"), "{}", installed.stdout);
+    let listed = hermes(&world, &["plugins", "list", "--json"]).await.expect_code(0);
+    let listed: Value = serde_json::from_str(&listed.stdout).expect("JSON");
+    assert_eq!((&listed[0]["name"], &listed[0]["status"]), (&json!("clock"), &json!("not enabled")));
+    let enabled = hermes(&world, &["plugins", "enable", "clock"]).await.expect_code(0);
+    assert!(enabled.stdout.contains("It adds these tools: what_time_is_it"), "{}", enabled.stdout);
+
+    let ran = hermes(&world, &["-z", "what time is it?"]).await;
+    assert_eq!(told(&ran), (Some(0), "Late.\n", ""));
+    let offered = server.model_requests().remove(0).json()["tools"].to_string();
+    assert!(offered.contains("what_time_is_it"), "{offered}");
+    assert!(results(&server, 1).first().is_some_and(|text| text.starts_with("It is ")), "{:?}", results(&server, 1));
+    server.finish();
+
+    hermes(&world, &["plugins", "disable", "clock"]).await.expect_code(0);
+    let info = hermes(&world, &["plugins", "info", "clock"]).await.expect_code(0);
+    assert!(info.stdout.contains("disabled") && info.stdout.contains("what_time_is_it"), "{}", info.stdout);
+    hermes(&world, &["plugins", "remove", "clock"]).await.expect_code(0);
+    assert!(!world.hermes_home().join("plugins/clock").exists());
+    let gone = hermes(&world, &["plugins", "info", "clock"]).await;
+    let message = "there is no plugin `clock`; `hermes plugins list` shows all\n";
+    assert_eq!(told(&gone), (Some(2), "", message));
+}
+
+#[tokio::test]
+async fn a_crash_in_mid_session_costs_one_call() {
+    let server = ModelServer::start([
+        Move::say("").call("work", json!({"crash": true})),
+        Move::say("").call("work", json!({})),
+        Move::say("It works again."),
+    ])
+    .await;
+    let world = home_with(&server, "plugins:\n  enabled: [shaky]\n");
+    let work = "result = os._exit(3) if message['params']['arguments'].get('crash') else 'done'";
+    plugin(&world, "shaky", "name: shaky\n", &python("work", work));
+    hermes(&world, &["plugins", "enable", "shaky"]).await.expect_code(0);
+    let ran = hermes(&world, &["-z", "go"]).await;
+    assert_eq!(told(&ran), (Some(0), "It works again.\n", ""));
+    let seen = results(&server, 2);
+    assert!(seen[0].contains("the plugin shaky failed") && seen[0].contains("exit status: 3"), "{seen:?}");
+    assert_eq!(seen[1], "done");
+    server.finish();
+}
+
+#[tokio::test]
+async fn a_plugin_that_never_ran_is_learnt_in_the_first_conversation() {
+    let server =
+        ModelServer::start([Move::say("").call("todo", json!({})), Move::say("Hi."), Move::say("Hi again.")]).await;
+    let world = home_with(&server, "plugins:\n  enabled: [fresh]\n");
+    plugin(&world, "fresh", "name: fresh\n", &python("work", "result = 'done'"));
+    let ran = hermes(&world, &["chat", "-q", "hello"]).await.expect_code(0);
+    assert!(ran.stderr.contains("the plugin fresh runs for the first time"), "{}", ran.stderr);
+    hermes(&world, &["-z", "hello again"]).await.expect_code(0);
+    let offers = |request: usize| server.model_requests()[request].json()["tools"].to_string().contains("\"work\"");
+    assert!(!offers(0) && !offers(1) && offers(2), "the list of a conversation never changes under it");
+    server.finish();
+}
+
+#[tokio::test]
+async fn what_came_from_git_is_fetched_and_what_is_no_plugin_is_refused() {
+    let world = nowhere();
+    let folder = world.home().join("repo/tick");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    for file in ["plugin.yaml", "plugin.sh"] {
+        std::fs::copy(example("clock").join(file), folder.join(file)).expect("copied");
+    }
+    let git =
+        "cd \"$HOME/repo/tick\" && git init -q . && git add . && git -c user.name=a -c user.email=a@b commit -qm x";
+    shell(&world, git).await.expect_code(0);
+    let url = format!("file://{}", folder.display());
+    let installed = hermes(&world, &["plugins", "install", &url]).await.expect_code(0);
+    assert!(installed.stdout.contains("`clock` 1.0.0 is in"), "{}", installed.stdout);
+    let again = hermes(&world, &["plugins", "install", &url]).await;
+    assert_eq!(again.code, Some(1));
+    assert!(again.stderr.contains("`--force` replaces it"), "{}", again.stderr);
+    hermes(&world, &["plugins", "install", &url, "--force"]).await.expect_code(0);
+    hermes(&world, &["plugins", "update", "clock"]).await.expect_code(0);
+    let nothing = hermes(&world, &["plugins", "install", &world.home().display().to_string()]).await;
+    assert!(nothing.stderr.contains("is no plugin"), "{}", nothing.stderr);
+}

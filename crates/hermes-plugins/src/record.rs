@@ -1,0 +1,64 @@
+//! What a plugin registered when it ran last, on disk, so that a conversation knows its tools before it runs. Without this
+//! every conversation would have to wait for every plugin, or its list of tools would change in the middle.
+//!
+//! A record counts only for the folder and the manifest it was made with. One that cannot be read or written costs a start
+//! and nothing else.
+
+use crate::discover::{Found, Readable};
+use crate::protocol::Registration;
+use serde::{Deserialize, Serialize};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+/// Larger ones were not written here.
+const LARGEST: u64 = 16 * 1024 * 1024;
+
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    folder: PathBuf,
+    manifest: String,
+    registered: Registration,
+}
+
+/// The records of a home.
+#[derive(Debug, Clone)]
+pub struct Records {
+    folder: PathBuf,
+}
+
+impl Records {
+    pub fn new(hermes_home: &Path) -> Self {
+        Self { folder: hermes_home.join("cache/plugins") }
+    }
+
+    fn file(&self, key: &str) -> PathBuf {
+        self.folder.join(format!("{}.json", key.replace('/', "__")))
+    }
+
+    pub fn recall(&self, found: &Found) -> Option<Registration> {
+        let readable = found.read.as_ref().ok()?;
+        let file = self.file(&found.key);
+        if std::fs::metadata(&file).ok()?.len() > LARGEST {
+            return None;
+        }
+        let kept: Kept = serde_json::from_slice(&std::fs::read(&file).ok()?).ok()?;
+        (kept.folder == found.folder && kept.manifest == readable.text).then_some(kept.registered)
+    }
+
+    pub fn keep(&self, key: &str, folder: &Path, readable: &Readable, registered: &Registration) -> io::Result<()> {
+        let (folder, manifest) = (folder.to_owned(), readable.text.clone());
+        let kept = Kept { folder, manifest, registered: registered.clone() };
+        std::fs::create_dir_all(&self.folder)?;
+        let mut file = tempfile::NamedTempFile::new_in(&self.folder)?;
+        file.write_all(&serde_json::to_vec(&kept)?)?;
+        file.persist(self.file(key)).map_err(|error| error.error)?;
+        Ok(())
+    }
+
+    pub fn forget(&self, key: &str) -> io::Result<()> {
+        match std::fs::remove_file(self.file(key)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            other => other,
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! Stories about plugins and shell hooks: real programs, in the hands of a conversation.
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "the helpers of a test report what is wrong the way a test does"
+)]
+
+mod broken;
+mod dispatch;
+mod examples;
+mod gate;
+mod guards;
+mod shell;
+mod stage;
+mod tools;
