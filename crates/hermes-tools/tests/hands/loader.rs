@@ -353,7 +353,7 @@ async fn three_servers_with_forty_tools_each_cost_what_their_names_cost() {
         }
     }
     let with_loader = tokens(&hands(&stage, everything(&stage)));
-    let all_direct = tokens(&Hands::new(stage.registry.clone(), everything(&stage)));
+    let all_direct = tokens(&Hands::granted(stage.registry.clone(), everything(&stage)));
     assert!(with_loader < alone + 250, "{with_loader} tokens, {alone} without servers");
     assert!(all_direct > alone + 9_000, "{all_direct} tokens with everything in the list");
     assert!(with_loader + 400 < 6_000, "the first request with its prompt: {with_loader}");
