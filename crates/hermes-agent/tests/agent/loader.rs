@@ -119,6 +119,7 @@ async fn without_a_loader_what_joins_is_offered_from_the_next_turn_on_and_the_br
         assert_eq!((outcome.text.as_deref(), create.ran().len()), (Some("Created."), 1), "{mode:?}");
         assert!(tools(&server)[1].contains(CREATE), "{mode:?}");
         assert_eq!(breaks(&stage).await, [Some(BreakCause::Tools)], "{mode:?}");
+        server.finish();
     }
 }
 
@@ -196,6 +197,7 @@ async fn who_resumes_has_the_loader_or_not_by_the_settings_of_now() {
         let outcome = stage.turn(&mut resume(&stage).await, "Create an issue.").await;
         assert_eq!((outcome.text.as_deref(), create.ran().len()), (Some("Created."), 1), "{mode:?}");
         assert_eq!(breaks(&stage).await, [Some(BreakCause::Resume)], "{mode:?}");
+        server.finish();
     }
 }
 
