@@ -25,11 +25,12 @@ fn with_server() -> Value {
     json!({"mcp_servers": {"github": {"command": "x"}}})
 }
 
-/// What the command line begins with: the core, and whatever servers there will be.
+/// What the command line begins with: the core, and whatever servers there will be. Without built-in tools behind the
+/// loader, so that the servers alone decide whether there is one.
 fn beginning(stage: &Stage) -> Beginning {
     let catalogue = Catalogue::new(&stage.registry).expecting(["mcp-github"]);
     let grant = catalogue.select(&Selection::of(["hermes-cli", "github"])).grant;
-    Beginning { tools: grant, ..stage.beginning(SESSION) }
+    Beginning { tools: grant.without(["skill_manage", "vision_analyze"]), ..stage.beginning(SESSION) }
 }
 
 fn begin(stage: &Stage) -> Agent {
