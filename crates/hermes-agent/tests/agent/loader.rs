@@ -25,11 +25,12 @@ fn with_server() -> Value {
     json!({"mcp_servers": {"github": {"command": "x"}}})
 }
 
-/// What the command line begins with: the core, and whatever servers there will be.
+/// What the command line begins with: the core, and whatever servers there will be. Without built-in tools behind the
+/// loader, so that the servers alone decide whether there is one.
 fn beginning(stage: &Stage) -> Beginning {
     let catalogue = Catalogue::new(&stage.registry).expecting(["mcp-github"]);
     let grant = catalogue.select(&Selection::of(["hermes-cli", "github"])).grant;
-    Beginning { tools: grant, ..stage.beginning(SESSION) }
+    Beginning { tools: grant.without(["skill_manage", "vision_analyze"]), ..stage.beginning(SESSION) }
 }
 
 fn begin(stage: &Stage) -> Agent {
@@ -119,6 +120,7 @@ async fn without_a_loader_what_joins_is_offered_from_the_next_turn_on_and_the_br
         assert_eq!((outcome.text.as_deref(), create.ran().len()), (Some("Created."), 1), "{mode:?}");
         assert!(tools(&server)[1].contains(CREATE), "{mode:?}");
         assert_eq!(breaks(&stage).await, [Some(BreakCause::Tools)], "{mode:?}");
+        server.finish();
     }
 }
 
@@ -196,6 +198,7 @@ async fn who_resumes_has_the_loader_or_not_by_the_settings_of_now() {
         let outcome = stage.turn(&mut resume(&stage).await, "Create an issue.").await;
         assert_eq!((outcome.text.as_deref(), create.ran().len()), (Some("Created."), 1), "{mode:?}");
         assert_eq!(breaks(&stage).await, [Some(BreakCause::Resume)], "{mode:?}");
+        server.finish();
     }
 }
 

@@ -13,6 +13,7 @@ use hermes_model::wire::ApiMode;
 use hermes_testkit::{ModelServer, Move};
 use hermes_types::{BreakCause, Content, Message, Part, RowState, SessionId, StopReason, ToolDefinition};
 use serde_json::json;
+use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 
 const PIXEL: &str = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
@@ -160,8 +161,8 @@ async fn another_description_of_a_tool_is_a_difference_of_every_request() {
         let server = ModelServer::start([look(1), Move::say("Done.")]).await;
         let stage = Stage::at(&server, mode).await;
         let session = told(&stage).await;
-        let names = stage.beginning("s").tools;
-        let tools = stage.registry.offered(&names);
+        let hands = hermes_tools::run::Hands::new(stage.registry.clone(), stage.names());
+        let tools = stage.registry.shared(hands.definitions());
         let as_they_are = How { tools: Some(tools.clone()), ..How::default() };
         assert_eq!(verdicts(&replayed(&stage, &session, &as_they_are).await), ["same"; 2], "{mode:?}");
         let renamed = |tool: &ToolDefinition| match tool.name.as_str() {
@@ -277,8 +278,8 @@ async fn a_tool_that_came_between_two_turns_is_named_as_the_cause() {
             let server = ModelServer::start(script).await;
             server.allow_prefix_break("a tool came");
             let stage = Stage::at(&server, mode).await;
-            let tools = stage.beginning("-").tools.into_iter().chain(["look".to_owned()]).collect();
-            let beginning = Beginning { tools, ..stage.beginning("20260102_030405_5ce4e0") };
+            let tools: BTreeSet<String> = stage.names().into_iter().chain(["look".to_owned()]).collect();
+            let beginning = Beginning { tools: tools.into(), ..stage.beginning("20260102_030405_5ce4e0") };
             let mut agent = Agent::begin(Arc::new(stage.kit.clone()), beginning);
             stage.turn(&mut agent, "Go.").await;
             Puppet::looking("look").on(&stage);

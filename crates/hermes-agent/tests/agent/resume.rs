@@ -168,7 +168,7 @@ async fn a_conversation_wanders_between_protocols() {
             let kit = Kit { switchboard: there.kit.switchboard.clone(), ..stage.kit.clone() };
             // Other tools, too: `hangs` is not among them.
             let mut beginning = stage.beginning(SESSION);
-            beginning.tools.remove("hangs");
+            beginning.tools = beginning.tools.without(["hangs"]);
             let mut again = Agent::resume(Arc::new(kit), beginning).await.unwrap();
             let outcome = stage.turn(&mut again, Asked::GoOn).await;
             let case = format!("{begun:?} and {other:?}: {:?}", outcome.end);

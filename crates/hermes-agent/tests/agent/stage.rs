@@ -139,9 +139,13 @@ impl Stage {
     }
 
     pub(crate) fn beginning(&self, id: &str) -> Beginning {
-        let names: BTreeSet<String> = self.registry.describe().iter().map(|tool| tool.card.name.to_string()).collect();
         let session = NewSession { system_prompt: Some(PROMPT.into()), ..NewSession::new(SessionId::new(id), "cli") };
-        Beginning::new(session, names)
+        Beginning::new(session, self.names())
+    }
+
+    /// Every tool that is registered.
+    pub(crate) fn names(&self) -> BTreeSet<String> {
+        self.registry.describe().iter().map(|tool| tool.card.name.to_string()).collect()
     }
 
     pub(crate) fn agent(&self) -> Agent {

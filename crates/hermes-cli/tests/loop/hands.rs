@@ -98,6 +98,23 @@ async fn toolsets_of_the_command_line_are_all_that_is_offered() {
     server.finish();
 }
 
+/// A server goes by its name before it is connected, and what it will bring is found by searching.
+#[tokio::test]
+async fn a_server_of_the_settings_can_be_chosen_and_left_out() {
+    let server = ModelServer::start([Move::say("ok"), Move::say("ok"), Move::say("ok")]).await;
+    let world = home_at(&server);
+    hermes(&world, &["config", "set", "mcp_servers.github.command", "/nonexistent/server"]).await.expect_code(0);
+    let has_loader = |names: &BTreeSet<String>| names.contains("tool_search") && names.contains("tool_call");
+    hermes(&world, &["-z", "one", "-t", "file,github"]).await.expect_code(0);
+    let with_server = offered(&server);
+    assert!(has_loader(&with_server) && with_server.contains("read_file"), "{with_server:?}");
+    hermes(&world, &["-z", "two", "-t", "file"]).await.expect_code(0);
+    assert!(!has_loader(&offered(&server)), "nothing of the server is within reach");
+    hermes(&world, &["-z", "three"]).await.expect_code(0);
+    assert!(has_loader(&offered(&server)), "servers come by themselves");
+    server.finish();
+}
+
 #[tokio::test]
 async fn an_image_goes_along_and_stays_in_the_conversation() {
     let server = ModelServer::start([run("echo a dot"), Move::say("A dot."), Move::say("Still a dot.")]).await;

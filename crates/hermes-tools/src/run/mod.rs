@@ -65,14 +65,19 @@ pub struct Aborted {
 }
 
 impl Hands {
-    /// Everything within the grant is in every request.
-    pub fn new(registry: Arc<Registry>, grant: impl Into<Grant>) -> Self {
-        Self { registry, hooks: Vec::new(), grant: Arc::new(grant.into()), loader: None, reader: Reader::default() }
+    /// These tools, all of them in every request.
+    pub fn new(registry: Arc<Registry>, names: BTreeSet<String>) -> Self {
+        Self::granted(registry, names.into())
+    }
+
+    /// Everything within a grant, all of it in every request.
+    pub fn granted(registry: Arc<Registry>, grant: Grant) -> Self {
+        Self { registry, hooks: Vec::new(), grant: Arc::new(grant), loader: None, reader: Reader::default() }
     }
 
     /// The hands of a conversation that begins now: the settings decide whether some of its tools are found by searching.
-    pub fn of_conversation(registry: Arc<Registry>, grant: impl Into<Grant>, settings: &Arc<LoaderSettings>) -> Self {
-        let hands = Self::new(registry, grant);
+    pub fn of_conversation(registry: Arc<Registry>, grant: Grant, settings: &Arc<LoaderSettings>) -> Self {
+        let hands = Self::granted(registry, grant);
         let loader = Loader::decide(settings, &hands.grant, &hands.registry).map(Arc::new);
         Self { loader, ..hands }
     }

@@ -81,8 +81,12 @@ fn with_github() -> Stage {
     stage
 }
 
+/// Built-in tools that are rarely used, which stand behind the loader too.
+const RARE: [&str; 2] = ["skill_manage", "vision_analyze"];
+
+/// Whatever registers, but for those: the settings of a story alone decide whether there is a loader.
 fn everything(stage: &Stage) -> Grant {
-    Catalogue::new(&stage.registry).select(&Selection::default()).grant
+    Catalogue::new(&stage.registry).select(&Selection::default()).grant.without(RARE)
 }
 
 fn hands(stage: &Stage, grant: Grant) -> Hands {
@@ -132,6 +136,23 @@ async fn what_servers_bring_is_found_and_called_and_never_in_the_list() {
         json!({"tool": CREATE, "did": {"count": 3}}).to_string(),
         "coerced by its schema"
     );
+}
+
+#[tokio::test]
+async fn a_built_in_tool_that_is_rarely_used_is_named_from_the_start_and_found() {
+    let stage = Stage::new();
+    Foreign::new("skills", "skill_manage", "Writes skills.").on(&stage);
+    let whole = Catalogue::new(&stage.registry).select(&Selection::of(["skills", "file"])).grant;
+    let hands = hands(&stage, whole);
+    let names = offered(&hands);
+    assert!(names.contains(&"tool_call".to_owned()) && !names.contains(&"skill_manage".to_owned()), "{names:?}");
+    assert!(hands.known().contains("skill_manage"), "the prompt may speak of it");
+    let definitions = hands.definitions();
+    let search_tool = definitions.iter().find(|tool| tool.name == "tool_search").expect("offered");
+    assert!(search_tool.description.contains("Behind it: tools skill_manage"), "{}", search_tool.description);
+    assert_eq!(found(&search(&stage, &hands, "write a skill").await)[0], "skill_manage");
+    let called = run(&stage, &hands, "tool_call", &json!({"name": "skill_manage", "arguments": {"title": "x"}})).await;
+    assert_eq!((called.name.as_str(), called.status), ("skill_manage", Status::Done));
 }
 
 #[tokio::test]
@@ -353,7 +374,7 @@ async fn three_servers_with_forty_tools_each_cost_what_their_names_cost() {
         }
     }
     let with_loader = tokens(&hands(&stage, everything(&stage)));
-    let all_direct = tokens(&Hands::new(stage.registry.clone(), everything(&stage)));
+    let all_direct = tokens(&Hands::granted(stage.registry.clone(), everything(&stage)));
     assert!(with_loader < alone + 250, "{with_loader} tokens, {alone} without servers");
     assert!(all_direct > alone + 9_000, "{all_direct} tokens with everything in the list");
     assert!(with_loader + 400 < 6_000, "the first request with its prompt: {with_loader}");

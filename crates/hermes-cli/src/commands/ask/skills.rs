@@ -14,7 +14,7 @@ const VIEW: &str = "skill_view";
 
 /// Skills that come with the program, where the agent could read them. They are a help: what goes wrong is told to the log.
 pub(super) async fn seed(hands: &Hands, tools: &Grant, stop: &Stop) {
-    if !run::Hands::new(hands.registry.clone(), tools.clone()).understands(VIEW) {
+    if !run::Hands::granted(hands.registry.clone(), tools.clone()).understands(VIEW) {
         return;
     }
     let (shop, stop) = (hands.shop.clone(), stop.clone());
@@ -41,7 +41,7 @@ pub(super) async fn with_skills(
     };
     let text = first_text(&question.content);
     let desk = hands.desk(session.clone());
-    let run = run::Hands::new(hands.registry.clone(), tools.clone());
+    let run = run::Hands::granted(hands.registry.clone(), tools.clone());
     let scene = Scene { desk: &desk, hands: &run, stop };
     let mut said = None;
     if text.trim_start().starts_with('/') {

@@ -102,6 +102,19 @@ fn images_go_to_someone_who_sees() {
     assert_eq!(list[1], works("openrouter", "anthropic/claude-sonnet-4.6"));
 }
 
+#[test]
+fn pictures_of_tools_are_seen_where_the_protocol_and_the_model_take_them() {
+    let keys = &[("ANTHROPIC_API_KEY", "sk-ant-api-1"), ("OPENROUTER_API_KEY", "sk-or-1")];
+    let sees = |provider: &str, model: &str, stated: Option<bool>| {
+        let machine = Machine::with(&json!({"model": {"provider": provider, "default": model}}), keys);
+        sees_results(&machine.resolve(&Ask::default()).expect("resolves"), stated)
+    };
+    let claude = "claude-sonnet-4.6";
+    assert_eq!([None, Some(true), Some(false)].map(|stated| sees("anthropic", claude, stated)), [true, true, false]);
+    let chat = "anthropic/claude-sonnet-4.6";
+    assert_eq!([None, Some(true)].map(|stated| sees("openrouter", chat, stated)), [false; 2], "chat takes words");
+}
+
 /// Every provider on the list of those who see has a model that does.
 #[test]
 fn whoever_is_asked_to_look_can_see() {
