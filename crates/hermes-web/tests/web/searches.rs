@@ -123,9 +123,10 @@ async fn duckduckgo_that_wants_to_see_a_person_is_no_empty_result() {
     let puzzle =
         r#"<html><body><div class="anomaly-modal__title">Unfortunately, bots use DuckDuckGo too.</div></body></html>"#;
     let nothing = r#"<html><body><div id="links"><div class="no-results">No results.</div></div></body></html>"#;
-    for (code, body, expected) in
-        [(200, puzzle, "wants to see that a person asks"), (202, puzzle, "takes no more searches from here for a while")]
-    {
+    for (code, body, expected) in [
+        (200, puzzle, "wants to see that a person asks"),
+        (202, puzzle, "takes no more searches from here for a while"),
+    ] {
         let site = Site::start(move |_| status(code, body)).await;
         let told = stage_for("ddgs", None, &site).call("web_search", json!({"query": "x"})).await;
         assert!(told["error"].as_str().is_some_and(|error| error.contains(expected)), "{told}");
