@@ -29,7 +29,6 @@ pub(crate) struct Stage {
     pub(crate) desk: Arc<Desk>,
     pub(crate) stop: Stop,
     pub(crate) aide: Arc<Sayer>,
-    pub(crate) odd: Vec<String>,
 }
 
 #[derive(Default)]
@@ -77,9 +76,10 @@ impl Stage {
         let variable = |name: &str| plan.variables.iter().find(|(key, _)| *key == name).map(|(_, value)| value.clone());
         let mut odd = Vec::new();
         let settings = WebSettings::read(&plan.config, variable, &around.hermes_home, None, &mut odd);
+        assert_eq!(odd, Vec::<String>::new(), "the settings of a stage can be read");
         let fetcher = Fetcher::with_lookup(settings.rules.clone(), Arc::new(plan.names));
         hermes_web::register_with(&registry, &settings, fetcher, SideModel::There);
-        Self { dir, registry, desk, stop: Stop::new(), aide, odd }
+        Self { dir, registry, desk, stop: Stop::new(), aide }
     }
 
     pub(crate) fn hermes_home(&self) -> PathBuf {
