@@ -110,7 +110,7 @@ async fn room_that_is_made_is_one_line_and_the_way_on_leads_behind_it() {
     let counts = [1000, 3000, 5000, 7000].map(count).into_iter();
     let server = ModelServer::start(counts.chain([Move::say("All counted.").no_usage()]).collect::<Vec<_>>()).await;
     server.allow_prefix_break("compression");
-    let world = home_with_window(&server, 24_000).env("TERM", "xterm").env("NO_COLOR", "1");
+    let world = home_with_window(&server, 28_000).env("TERM", "xterm").env("NO_COLOR", "1");
     let ran = on_terminal(&world, 80, "chat -q count").await.expect_code(0);
     let lines = shown(&ran.stdout, 80);
     let calls = lines.iter().take_while(|line| line.starts_with("✓ terminal  seq ")).count();

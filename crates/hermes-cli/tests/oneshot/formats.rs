@@ -197,7 +197,7 @@ async fn streams_of_long_conversations_are_what_they_were() {
     let count = |from: u32| Move::say("").call("terminal", json!({"command": format!("seq {from} {}", from + 1999)}));
     let counts = [1000, 3000, 5000, 7000].map(|from| count(from).no_usage());
     let moves: Vec<Move> = counts.into_iter().chain([Move::say("All counted.").chunk(20).no_usage()]).collect();
-    stream_in_window("compressed", 24_000, moves).await;
+    stream_in_window("compressed", 28_000, moves).await;
     stream_in_window("not_compressed", 2_000, [Move::say("Hello.").chunk(20).no_usage()]).await;
 }
 

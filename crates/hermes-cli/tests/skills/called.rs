@@ -124,7 +124,7 @@ async fn what_comes_with_the_program_can_be_kept_away() {
     let listed = json_of(&world, &["list", "--source", "builtin"]).await;
     assert_eq!(listed.as_array().map(Vec::len), Some(7));
     fs::remove_dir_all(world.hermes_home().join("skills/basics/task-plan")).expect("deleted");
-    hermes(&world, &["-z", "hi"]).await.expect_code(0);
+    hermes(&world, &["-z", "hi again"]).await.expect_code(0);
     let changed = json_of(&world, &["list-modified"]).await;
     assert_eq!(changed, json!([{"name": "task-plan", "state": "deleted"}]));
     skills(&world, &["reset", "task-plan", "--restore"]).await.expect_code(0);

@@ -116,6 +116,7 @@ async fn every_tool_answers_on_one_line() {
         ("process", json!({"action": "list"})),
         ("skills_list", json!({})),
         ("skill_view", json!({"name": "tea"})),
+        ("skill_manage", json!({"action": "patch", "name": "tea", "old_string": "Hot", "new_string": "Very hot"})),
         ("todo", json!({"todos": [{"id": "1", "content": "look", "status": "pending"}]})),
         ("memory", json!({"action": "add", "target": "memory", "content": "The person likes tea."})),
     ];

@@ -9,6 +9,7 @@ use super::naming;
 use super::parcel::Parcel;
 use crate::files::place::real;
 use hermes_core::stop::Stop;
+use rustix::fs::{CWD, OFlags, RenameFlags, renameat_with};
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
@@ -24,6 +25,8 @@ const OLD: &str = "old";
 const QUARANTINE: &str = ".hub/quarantine";
 const PATIENCE: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(5);
+/// Nothing is in the making for that long.
+const LEFT_BEHIND: Duration = Duration::from_secs(24 * 60 * 60);
 const FILE_MODE: u32 = 0o644;
 const PROGRAM_MODE: u32 = 0o755;
 const FOLDER_MODE: u32 = 0o755;
@@ -77,7 +80,7 @@ impl Shelf {
         let mut options = OpenOptions::new();
         options.create(true).truncate(false).write(true).mode(0o600);
         // A link of that name, or a pipe, is nobody's lock.
-        options.custom_flags((rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK).bits().cast_signed());
+        options.custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed());
         let lock = options.open(&path).map_err(at(&path))?;
         let start = Instant::now();
         loop {
@@ -112,6 +115,7 @@ impl Shelf {
         let quarantine = self.place(QUARANTINE)?;
         let mut folders = fs::DirBuilder::new();
         folders.recursive(true).mode(0o700).create(&quarantine).map_err(at(&quarantine))?;
+        sweep(&quarantine);
         tempfile::tempdir_in(&quarantine).map_err(at(&quarantine))
     }
 
@@ -135,13 +139,17 @@ impl Turn<'_> {
             write_new(&path, &piece.bytes, piece.executable).map_err(at(&path))?;
         }
         create_folders(&place)?;
-        let old = self.set_aside(&place)?;
-        if let Err(reason) = fs::rename(draft.path(), &place) {
-            if let Some(old) = &old {
-                // What was there comes back; when even that fails, the first reason is the one that helps.
-                let _ = fs::rename(old.path().join(OLD), &place);
+        // In one step where the system can: then what was there lies in the draft, and goes with it.
+        let swapped = renameat_with(CWD, draft.path(), CWD, &place, RenameFlags::EXCHANGE);
+        if swapped.is_err() {
+            let old = self.set_aside(&place)?;
+            if let Err(reason) = fs::rename(draft.path(), &place) {
+                if let Some(old) = &old {
+                    // What was there comes back; when even that fails, the first reason is the one that helps.
+                    let _ = fs::rename(old.path().join(OLD), &place);
+                }
+                return Err(ShelfError::Disk { path: place, reason });
             }
-            return Err(ShelfError::Disk { path: place, reason });
         }
         sync_folder(&place);
         Ok(place)
@@ -230,6 +238,20 @@ fn write_new(path: &Path, bytes: &[u8], executable: bool) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(path)?;
     file.write_all(bytes)?;
     file.sync_all()
+}
+
+/// Removes what programs left behind that were killed long ago.
+fn sweep(quarantine: &Path) {
+    let Ok(entries) = fs::read_dir(quarantine) else { return };
+    let is_old = |entry: &fs::DirEntry| {
+        let age = entry.metadata().and_then(|about| about.modified()).map(|time| time.elapsed().unwrap_or_default());
+        age.is_ok_and(|age| age > LEFT_BEHIND)
+    };
+    for entry in entries.flatten().filter(is_old) {
+        if let Err(error) = fs::remove_dir_all(entry.path()) {
+            tracing::warn!(folder = %entry.path().display(), %error, "something stays in the quarantine of skills");
+        }
+    }
 }
 
 /// Only the folder's own sync makes a new name survive a power cut.

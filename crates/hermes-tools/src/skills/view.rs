@@ -21,6 +21,8 @@ use crate::files::page::is_binary;
 use crate::files::place::open::Opened;
 use crate::files::place::{Rules, real};
 use crate::gate::Permit;
+use crate::settings::Settings;
+use crate::terminal::surroundings::withheld;
 use crate::tool::{Card, Output, Repeats, Tool, ToolError};
 use hermes_types::Object;
 use serde::{Deserialize, Serialize};
@@ -191,12 +193,7 @@ fn viewed(
     let aside = tags.iter().chain(&related_skills).chain(asked_for).chain(linked_files.paths());
     let aside: Vec<&str> = aside.map(String::as_str).collect();
     let setup_needed = !missing.is_empty();
-    let setup_note = setup_needed.then(|| {
-        format!(
-            "Commands will not see {}. Ask the person to set what is missing before hermes starts, or go on without it.",
-            missing.join(", ")
-        )
-    });
+    let setup_note = setup_note(&missing, &variables, settings);
     Viewed {
         success: true,
         warning: caution(&format!("{description}\n{}\n{content}", aside.join("\n")), &desk.shop.scanner),
@@ -216,6 +213,27 @@ fn viewed(
         config: front.config(&settings.skills.config),
         readiness_status: if setup_needed { "setup_needed" } else { "available" },
     }
+}
+
+/// What commands will not see of what a skill asks for, and what can be done about it.
+fn setup_note(missing: &[String], variables: &[Variable], settings: &Settings) -> Option<String> {
+    let withheld = withheld(&settings.around, &settings.terminal);
+    let held_back = variables.iter().filter_map(|one| Some(format!("{} ({})", one.name, withheld.get(&one.name)?)));
+    let held_back: Vec<String> = held_back.collect();
+    let mut notes = Vec::new();
+    if !missing.is_empty() {
+        notes.push(format!(
+            "Commands will not see {}. Ask the person to set what is missing before hermes starts, or go on without it.",
+            missing.join(", ")
+        ));
+    }
+    if !held_back.is_empty() {
+        notes.push(format!(
+            "Set, and held back from commands: {}. The person can let some pass with terminal.env_passthrough.",
+            held_back.join(", ")
+        ));
+    }
+    (!notes.is_empty()).then(|| notes.join(" "))
 }
 
 fn filled(body: &str, folder: &Path, desk: &Desk) -> String {

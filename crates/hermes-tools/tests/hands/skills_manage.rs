@@ -3,11 +3,12 @@
 use crate::stage::{Plan, Stage};
 use hermes_core::stop::Stop;
 use hermes_tools::skills::{Audience, approve, index, pending, reject};
+use proptest::prelude::*;
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 const SOUP: &str = "---\nname: soup\ndescription: Cook soup for guests.\n---\n# Soup\n\n1. Boil water.\n2. Add salt.\n";
@@ -272,4 +273,83 @@ async fn writers_at_the_same_time_lose_nothing() {
     let text = read(&stages[0], "soup/SKILL.md");
     let lines: BTreeSet<&str> = text.lines().filter(|line| line.starts_with("- ")).collect();
     assert_eq!(lines.len(), 32, "{text}");
+}
+
+/// Everything below a folder that is not below `except`: files with their content, links with where they lead.
+fn everything(folder: &Path, except: &Path, all: &mut BTreeMap<PathBuf, Vec<u8>>) {
+    for entry in fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        let about = fs::symlink_metadata(&path).expect("still there");
+        if path == except {
+            continue;
+        }
+        if about.is_dir() {
+            all.insert(path.clone(), Vec::new());
+            everything(&path, except, all);
+        } else {
+            all.insert(path.clone(), fs::read(&path).unwrap_or_default());
+        }
+    }
+}
+
+/// Calls with names and paths that want to get out.
+fn hostile_call() -> impl Strategy<Value = Value> {
+    let action = prop::sample::select(vec!["create", "edit", "patch", "delete", "write_file", "remove_file"]);
+    let name = prop::sample::select(vec![
+        "soup",
+        "link",
+        "link/prey",
+        "prey",
+        "new",
+        "../prey",
+        "..",
+        "/etc",
+        "~",
+        "soup/../..",
+    ]);
+    let file = prop::sample::select(vec![
+        "references/a.md",
+        "references/way/x.md",
+        "scripts/../../x",
+        "../a",
+        "/tmp/x",
+        "SKILL.md",
+        "assets",
+        ".",
+        "references/link.md",
+    ]);
+    let category = prop::sample::select(vec!["", "kitchen", "link", "..", ".hub", "a/b"]);
+    (action, name, file, category).prop_map(|(action, name, file, category)| {
+        json!({"action": action, "name": name, "file_path": file, "category": category, "content": SOUP,
+            "file_content": "x", "old_string": "Boil", "new_string": "Heat"})
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+    #[test]
+    fn no_sequence_of_calls_changes_anything_outside_of_the_own_skills(calls in prop::collection::vec(hostile_call(), 1..8)) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        runtime.block_on(async {
+            let stage = Stage::new();
+            create(&stage, "soup").await;
+            let elsewhere = stage.root().join("home/elsewhere");
+            fs::create_dir_all(elsewhere.join("prey")).expect("folders");
+            fs::write(elsewhere.join("prey/SKILL.md"), SOUP.replace("soup", "prey")).expect("a file");
+            symlink(&elsewhere, own(&stage).join("link")).expect("a link");
+            fs::create_dir_all(own(&stage).join("soup/references")).expect("a folder");
+            symlink(&elsewhere, own(&stage).join("soup/references/way")).expect("a link");
+            symlink(elsewhere.join("prey/SKILL.md"), own(&stage).join("soup/references/link.md")).expect("a link");
+            let outside = || {
+                let mut all = BTreeMap::new();
+                everything(&stage.root(), &own(&stage), &mut all);
+                all
+            };
+            let before = outside();
+            for arguments in calls {
+                let told = stage.call_text("skill_manage", arguments.clone()).await;
+                assert_eq!(outside(), before, "{arguments} did it: {told}");
+            }
+        });
+    }
 }

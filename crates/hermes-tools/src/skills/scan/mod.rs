@@ -29,6 +29,8 @@ pub const VERSION: &str = "1";
 const EXCERPT: usize = 120;
 /// Findings of one rule that are told; more say nothing new.
 const MOST_OF_A_RULE: usize = 5;
+/// Threats to whoever reads a note, and ordinary in a skill: which command does harm is for `rules.rs` to say.
+const USUAL_IN_SKILLS: [&str; 5] = ["exfil_curl", "exfil_wget", "read_secrets", "hardcoded_secret", "c2_framework"];
 /// Lines of [`Report::worst`].
 const MOST_TOLD: usize = 5;
 
@@ -211,6 +213,7 @@ fn steering(file: &str, text: &str, scanner: &Scanner) -> Vec<Finding> {
     let (everywhere, in_context) = (is_in(Scope::All), is_in(Scope::Context));
     let finding = |threat: Threat| {
         let severity = match () {
+            () if USUAL_IN_SKILLS.contains(&threat.id.as_ref()) => Severity::Medium,
             () if threat.id.starts_with("invisible_") => Severity::High,
             () if everywhere(&threat) => Severity::Critical,
             () if in_context(&threat) => Severity::High,
