@@ -17,6 +17,7 @@ use crate::gate::script;
 use crate::gate::shell::Shell;
 use crate::gate::word::Word;
 use names::{Owner, Sense};
+use std::collections::BTreeSet;
 use tokens::{Token, tokens};
 
 /// A longer script was not written to be read.
@@ -28,6 +29,8 @@ const MOST_TOGETHER: usize = 60;
 /// Longer lists of texts are no parts of one path.
 const MOST_PARTS: usize = 12;
 const LONGEST_PATH: usize = 400;
+/// Words of an argument before another one is looked for.
+const LONGEST_ARGUMENT: usize = 200;
 
 /// Notes all that is dangerous about a script.
 pub(in crate::gate) fn walk(code: &str, place: &Place, notes: &mut Notes) {
@@ -39,17 +42,22 @@ pub(in crate::gate) fn walk(code: &str, place: &Place, notes: &mut Notes) {
     if tokens.iter().filter_map(text).count() > MOST_TEXTS {
         notes.add(Seen::Unreadable, code);
     }
-    let senses: Vec<(usize, Sense)> = (0..tokens.len()).filter_map(|at| Some((at, sense_of(&tokens, at)?))).collect();
-    for (at, sense) in &senses {
-        let name = tokens.get(*at).and_then(name).unwrap_or_default();
-        match sense {
-            Sense::Starts => notes.add(Seen::ScriptStarts, name),
-            Sense::Hides => notes.add(Seen::ComputedCode, name),
-            Sense::Changes | Sense::Deletes | Sense::Harmless => {}
+    let (mut starts, mut changes, mut deletes) = (false, false, BTreeSet::new());
+    for (at, token) in tokens.iter().enumerate() {
+        let name = name(token).unwrap_or_default();
+        match sense_of(&tokens, at) {
+            Some(Sense::Starts) => {
+                starts = true;
+                notes.add(Seen::ScriptStarts, name);
+            }
+            Some(Sense::Hides) => notes.add(Seen::ComputedCode, name),
+            Some(Sense::Changes) => changes = true,
+            Some(Sense::Deletes) => {
+                deletes.insert(at);
+            }
+            Some(Sense::Harmless) | None => {}
         }
     }
-    let has = |wanted: Sense| senses.iter().any(|(_, sense)| *sense == wanted);
-    let (starts, changes) = (has(Sense::Starts), has(Sense::Changes));
     let mut begins = 0;
     for line in tokens.split(|token| *token == Token::End) {
         let texts: Vec<&str> = line.iter().filter_map(text).take(MOST_TEXTS).collect();
@@ -60,7 +68,7 @@ pub(in crate::gate) fn walk(code: &str, place: &Place, notes: &mut Notes) {
             commands.for_each(|command| handed_to_a_shell(command, place, notes));
         }
         let ends = begins + line.len();
-        if senses.iter().any(|(at, sense)| *sense == Sense::Deletes && (begins..ends).contains(at)) {
+        if deletes.range(begins..ends).next().is_some() {
             let known = texts.iter().map(|text| quoted(text));
             let unknown = texts.is_empty().then(|| "\"$1\"".to_owned());
             known.chain(unknown).for_each(|what| handed_to_a_shell(&format!("rm -r {what}"), place, notes));
@@ -97,7 +105,7 @@ fn is_given_a_value(tokens: &[Token], at: usize) -> bool {
 /// The second argument of the call at this place, if it is one text.
 fn attribute(tokens: &[Token], at: usize) -> Option<&str> {
     let mut depth = 0_usize;
-    let mut rest = tokens.iter().skip(at + 1);
+    let mut rest = tokens.iter().skip(at + 1).take(LONGEST_ARGUMENT);
     for token in rest.by_ref() {
         match token {
             Token::Mark('(' | '[' | '{') => depth += 1,
