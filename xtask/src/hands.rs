@@ -88,7 +88,8 @@ impl Bench {
         let guard = runtime.enter();
         let desk = Desk::new(Workshop::new(Settings::read(config, around).0, ports), SessionId::new("bench"));
         let registry = Arc::new(builtin::registry(clock, desk.settings(), None));
-        let names = registry.describe().iter().map(|tool| tool.card.name.to_string()).collect();
+        let names: std::collections::BTreeSet<String> =
+            registry.describe().iter().map(|tool| tool.card.name.to_string()).collect();
         drop(guard);
         Self { folder, runtime, hands: Hands::new(registry, names), desk }
     }

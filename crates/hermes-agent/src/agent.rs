@@ -16,16 +16,16 @@ use hermes_core::turn::budget::{ITERATIONS, Limits, Purse};
 use hermes_core::turn::{
     Asked, Economy, Inbox, Keeper, NotShorter, Outcome, Ports, Shorten, TurnHook, run_turn, shorten,
 };
-use hermes_tools::desk::{Desk, Reach, Workshop};
+use hermes_tools::desk::{Desk, Pictures, Reach, Workshop};
 use hermes_tools::registry::Registry;
 use hermes_tools::run::Hook;
+use hermes_tools::toolset::Grant;
 use hermes_types::{
-    BreakCause, CompressionRecord, EndReason, Event, Kinship, Message, Moment, NewSession, Notice, Reasoning, RowState,
-    SessionId, Spent, StoredMessage,
+    BreakCause, CompressionRecord, Concession, EndReason, Event, Kinship, Message, Moment, NewSession, Notice,
+    Reasoning, RowState, SessionId, Spent, StoredMessage,
 };
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// What agents are made from: everything that comes from outside.
@@ -115,8 +115,9 @@ impl Default for Settings {
 pub struct Beginning {
     /// Its record; the system prompt in it is used as it is.
     pub session: NewSession,
-    /// The tools it may call.
-    pub tools: BTreeSet<String>,
+    /// What it may call, tools that join later included. Not kept with it: who goes on says it anew, and whether some
+    /// of its tools are found by searching is decided by the settings of then.
+    pub tools: Grant,
     /// Words behind the system prompt that are never kept.
     pub ephemeral: Option<String>,
     /// Messages behind the system prompt that are never kept.
@@ -128,8 +129,15 @@ pub struct Beginning {
 }
 
 impl Beginning {
-    pub fn new(session: NewSession, tools: BTreeSet<String>) -> Self {
-        Self { session, tools, ephemeral: None, prefill: Vec::new(), reach: Reach::Lasting, not_kept: None }
+    pub fn new(session: NewSession, tools: impl Into<Grant>) -> Self {
+        Self {
+            session,
+            tools: tools.into(),
+            ephemeral: None,
+            prefill: Vec::new(),
+            reach: Reach::Lasting,
+            not_kept: None,
+        }
     }
 }
 
@@ -209,13 +217,7 @@ impl Agent {
         Ok(Self { book: agent.book.read_up_to(newest), ..agent })
     }
 
-    fn of(
-        kit: Arc<Kit>,
-        mut talk: Conversation,
-        tools: BTreeSet<String>,
-        desk: Arc<Desk>,
-        unborn: Option<NewSession>,
-    ) -> Self {
+    fn of(kit: Arc<Kit>, mut talk: Conversation, tools: Grant, desk: Arc<Desk>, unborn: Option<NewSession>) -> Self {
         talk.reasoning = kit.settings.reasoning;
         talk.max_output_tokens = kit.settings.max_output_tokens;
         let book = Book::new(kit.store.clone(), talk.session.clone(), kit.clock.clone());
@@ -254,7 +256,9 @@ impl Agent {
         let fittings = Fittings::of(&self.kit, &self.hands);
         let (hands, book, inbox) = (&self.hands, &self.book, &*self.inbox);
         let ports = fittings.ports(&self.kit, hands, book, inbox, &purse);
-        run_turn(&mut self.talk, asked.into(), &ports, stop).await
+        let outcome = run_turn(&mut self.talk, asked.into(), &ports, stop).await;
+        self.remember_sight();
+        outcome
     }
 
     /// Makes the conversation shorter between two turns, because the person wants it or because it is crowded.
@@ -275,6 +279,14 @@ impl Agent {
             crew.pay_from(purse.clone());
         }
         purse
+    }
+
+    /// What a provider refused once in this conversation, tools do not try again.
+    fn remember_sight(&self) {
+        let pictures = [Concession::Images, Concession::ToolResultParts];
+        if pictures.into_iter().any(|concession| self.talk.line.concedes(concession)) {
+            self.desk().sight.set(Pictures::Unseen);
+        }
     }
 
     /// One turn: the answer, or everything about why there is none.

@@ -5,6 +5,7 @@ use crate::approval::{self, Allowlist, Counsel};
 use crate::commands::{Console, paper};
 use crate::output::Screen;
 use crate::settings::Home;
+use crate::web;
 use futures_util::future::BoxFuture;
 use hermes_core::ports::Listener;
 use hermes_core::stop::Stop;
@@ -21,8 +22,11 @@ use hermes_tools::desk::{Desk, Ports, Workshop};
 use hermes_tools::face::{Adviser, ApprovalQuestion, Clarification, Face, Nobody, Reply};
 use hermes_tools::gate::{Answer, Channel, Yolo};
 use hermes_tools::registry::Registry;
+use hermes_tools::run;
 use hermes_tools::settings::{Settings, Surroundings};
+use hermes_tools::toolset::{Catalogue, Grant};
 use hermes_types::{Fault, Reply as Answered, Request, SessionId};
+use hermes_web::SideModel;
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -30,7 +34,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// The parts of `config.yaml` that steer tools and the prompt.
-const SECTIONS: [&str; 18] = [
+const SECTIONS: [&str; 21] = [
     "agent",
     "approvals",
     "checkpoints",
@@ -39,15 +43,18 @@ const SECTIONS: [&str; 18] = [
     "context_file_max_chars",
     "delegation",
     "file_read_max_chars",
+    "mcp_servers",
     "memory",
     "platform_hints",
     "platform_toolsets",
+    "plugins",
     "privacy",
     "security",
     "skills",
     "terminal",
     "tool_loop_guardrails",
     "tool_output",
+    "tools",
     "toolsets",
 ];
 
@@ -136,13 +143,14 @@ impl Hands {
 
     fn with(app: &App, fittings: Fittings, yolo: Yolo, stop: &Stop) -> Self {
         let Fittings { around, face, listener, past } = fittings;
-        let (mut settings, warnings) = Settings::read(&effective(app), around);
+        let (mut settings, mut warnings) = Settings::read(&effective(app), around);
         // The flag only adds: `HERMES_YOLO_MODE` has been read already.
         if yolo == Yolo::On {
             settings.approvals.yolo = Yolo::On;
         }
         let till = Arc::new(Till::new(past.clone(), app.clock.clone()));
         let auxiliary = auxiliary(app, &till);
+        let side_model = if auxiliary.is_some() { SideModel::There } else { SideModel::Missing };
         let ports = Ports {
             face,
             adviser: auxiliary.as_ref().map(|(auxiliary, main)| {
@@ -154,7 +162,24 @@ impl Hands {
             listener,
         };
         let registry = Arc::new(builtin::registry(app.clock.clone(), &settings, past));
+        web::register(app, &registry, side_model, &mut warnings);
         Self { registry, shop: Workshop::new(settings, ports), till, servers: None, warnings }
+    }
+
+    /// All toolsets, those of servers and plugins that will join included.
+    pub(crate) fn catalogue(&self) -> Catalogue<'_> {
+        Catalogue::new(&self.registry).expecting(self.shop.settings.loader.expected.iter().cloned())
+    }
+
+    /// The tools as a conversation with this grant has them.
+    pub(crate) fn for_conversation(&self, grant: Grant) -> run::Hands {
+        run::Hands::of_conversation(self.registry.clone(), grant, &self.shop.settings.loader)
+    }
+
+    /// The tools that such a conversation knows of when it begins, as far as they can be used here.
+    pub(crate) fn known(&self, grant: Grant) -> BTreeSet<String> {
+        let known = self.for_conversation(grant).known();
+        self.registry.definitions(&known).into_iter().map(|tool| tool.name).collect()
     }
 
     pub fn desk(&self, session: SessionId) -> Arc<Desk> {
@@ -278,9 +303,10 @@ fn root(home: &Home) -> PathBuf {
     if home.profile().is_some() { home.root().dir().to_owned() } else { home.dir().to_owned() }
 }
 
-/// The keys and endpoints of providers, and everything the home's `.env` holds.
+/// The keys and endpoints of providers and of search engines, and everything the home's `.env` holds.
 fn private_variables(app: &App) -> BTreeSet<String> {
     let of_providers =
         PROVIDERS.iter().flat_map(|row| row.key_env.iter().chain(row.base_env)).map(|name| (*name).to_owned());
-    of_providers.chain(app.environment.written().map(str::to_owned)).collect()
+    let of_engines = hermes_web::settings::secret_variables().map(str::to_owned);
+    of_providers.chain(of_engines).chain(app.environment.written().map(str::to_owned)).collect()
 }

@@ -12,6 +12,7 @@ mod memory;
 pub mod output;
 pub mod settings;
 pub mod usage;
+mod web;
 
 use args::{ChatArgs, Cli, Command, Whom};
 use clap::CommandFactory;

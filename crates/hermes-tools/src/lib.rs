@@ -18,6 +18,7 @@ pub mod face;
 pub mod files;
 pub mod foreign;
 pub mod gate;
+pub mod loader;
 pub mod memory;
 pub mod process;
 mod recall;

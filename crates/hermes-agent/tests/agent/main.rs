@@ -12,6 +12,8 @@ mod hostile;
 mod interrupts;
 mod laws;
 mod limits;
+mod loader;
+mod pictures;
 mod play;
 mod puppet;
 mod recovery;

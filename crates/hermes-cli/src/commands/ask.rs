@@ -173,7 +173,7 @@ async fn turn(
     let past = store.as_ref().ok().map(|store| Arc::new(store.clone()) as Arc<dyn SessionStore>);
     let hands = Hands::at(&app, cwd, screen, past, yolo, stop);
     // A stream that has begun must end with what became of the turn; what is wrong with the command line is told before.
-    let tools = agent::offered(&app, &hands, &question.asking.how)?;
+    let tools = agent::granted(&app, &hands, &question.asking.how)?;
     let how = &question.asking.how;
     skills::seed(&hands, &tools, stop).await;
     let asked = skills::with_skills(asked, &how.skills, &hands, (&tools, &screen.session()), stop).await?;

@@ -178,13 +178,17 @@ impl Turn<'_> {
         let begun = self.ports.book.left_begun(&left).await.map_err(lost)?;
         let repeated = repeated_calls(self.talk.history());
         let fate = |call: &ToolCall| match () {
-            () if begun.contains(&call.id) => Fate::Unknown,
+            () if begun.contains_key(&call.id) => Fate::Unknown,
             () if repeated.contains(&call.id) => Fate::Repeated,
             () => otherwise,
         };
         let mut results = Vec::new();
         let mut to_run = Vec::new();
-        for call in left {
+        for mut call in left {
+            // Its result is told of the tool that ran.
+            if let Some(tool) = begun.get(&call.id) {
+                call.function.name.clone_from(tool);
+            }
             let (text, status, disposition) = match fate(&call) {
                 Fate::Run => {
                     to_run.push(call);

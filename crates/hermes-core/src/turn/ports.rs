@@ -59,6 +59,11 @@ pub trait Hands: Send + Sync {
     /// What the model may call, in a fixed order. Asked once per turn.
     fn offered(&self) -> Arc<[ToolDefinition]>;
 
+    /// Whether a call of this name is run though it was not offered: of a tool that is found by searching, say.
+    fn understands(&self, _name: &str) -> bool {
+        false
+    }
+
     /// A new turn begins.
     fn begin_turn(&self) {}
 

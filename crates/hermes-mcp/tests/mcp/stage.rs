@@ -176,14 +176,16 @@ impl Stage {
 
     /// What models would be sent of the tools of servers, byte for byte.
     pub(crate) fn schemas(&self) -> String {
-        let names = self.registry.describe().into_iter().map(|tool| tool.card.name.to_string());
+        let names: std::collections::BTreeSet<String> =
+            self.registry.describe().into_iter().map(|tool| tool.card.name.to_string());
         let names = names.filter(|name| name.starts_with("mcp__")).collect();
         serde_json::to_string(&self.registry.definitions(&names)).unwrap()
     }
 
     pub(crate) async fn finished(&self, tool: &str, arguments: Value) -> Finished {
         self.desk.guardrail.begin_turn();
-        let names = self.registry.describe().iter().map(|tool| tool.card.name.to_string()).collect();
+        let names: std::collections::BTreeSet<String> =
+            self.registry.describe().iter().map(|tool| tool.card.name.to_string()).collect();
         let id = CallId::new(format!("call_{}", self.calls.fetch_add(1, Ordering::Relaxed)));
         let call = ToolCall::new(id, tool, arguments.to_string().as_str());
         let hands = Hands::new(self.registry.clone(), names);

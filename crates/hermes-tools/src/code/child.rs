@@ -26,14 +26,14 @@ const LAST_WORDS: Duration = Duration::from_millis(500);
 /// A call that is under way when its script ends has so long to end too.
 const LAST_CALL: Duration = Duration::from_millis(1_500);
 const CHUNK: usize = 64 * 1024;
-/// The number of the line in a script that finds it open.
-pub(super) const LINE: u8 = 3;
 /// Goes to the directory and becomes Python. The launcher starts everything at the root: a directory may be gone, and
 /// here there is somebody to say so.
 const SHELL: &str = "/bin/sh";
 const ENTER: &str = "cd -- \"$1\" && exec \"$2\" \"$3\"";
-/// The same, with the line moved away from where Python looks for input.
-const ENTER_WITH_LINE: &str = "cd -- \"$1\" && exec \"$2\" \"$3\" 3<&0 </dev/null";
+/// Behind it, this moves the line away from where Python looks for input, to [`LINE`].
+const MOVE_LINE: &str = " 3<&0 </dev/null";
+/// The number of the line in a script that finds it open.
+pub(super) const LINE: u8 = 3;
 
 /// A script and everything it needs.
 pub(super) struct Start<'a> {
@@ -57,8 +57,8 @@ impl Start<'_> {
     pub(super) async fn run(self, sandbox: &Sandbox, host: &Arc<Host>, limit: Duration) -> io::Result<Ran> {
         let Self { python, script, cwd, mut variables, door } = self;
         let enter = match door {
-            Door::Socket { .. } => ENTER,
-            Door::Open { .. } => ENTER_WITH_LINE,
+            Door::Socket { .. } => ENTER.to_owned(),
+            Door::Open { .. } => format!("{ENTER}{MOVE_LINE}"),
         };
         let ((name, value), stdin, line) = door.hand_over();
         variables.insert(name.to_owned(), value);

@@ -5,6 +5,7 @@
 //! that cannot be read, gets an answer like any other.
 
 use super::host::{Host, told};
+use crate::terminal::sandbox::SandboxMode;
 use std::fs::{self, Permissions};
 use std::io;
 use std::os::fd::OwnedFd;
@@ -42,9 +43,13 @@ pub(super) enum Line {
 }
 
 impl Door {
-    /// A socket in this directory where the script can reach one, else an open line.
-    pub(super) fn make(folder: &Path, may_connect: bool) -> io::Result<Self> {
-        if may_connect && let Some(door) = Self::socket(folder)? {
+    /// A socket in this directory, or an open line for who cannot reach one.
+    pub(super) fn make(folder: &Path, sandbox: SandboxMode) -> io::Result<Self> {
+        let socket = match sandbox {
+            SandboxMode::Off => Self::socket(folder)?,
+            SandboxMode::Workspace | SandboxMode::Strict => None,
+        };
+        if let Some(door) = socket {
             return Ok(door);
         }
         let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;

@@ -54,7 +54,7 @@ impl Host {
             desk: cx.desk.clone(),
             outer: cx.call.clone(),
             stop: cx.stop.child(),
-            tools: callable(cx.hands.offered()).map(|function| function.tool).collect(),
+            tools: callable(&cx.hands.offered()).map(|function| function.tool).collect(),
             most,
             token: hex::encode(rand::random::<[u8; 24]>()),
             made: AtomicUsize::new(0),
@@ -109,12 +109,11 @@ impl Host {
 
     async fn carry_out(&self, request: Request) -> String {
         let _calling = self.calling.lock().await;
-        let number = self.made.fetch_add(1, Ordering::Relaxed);
-        if number >= self.most {
-            self.made.store(self.most, Ordering::Relaxed);
-            let most = self.most;
+        let (made, most) = (self.made(), self.most);
+        if made >= most {
             return told(&format!("Tool call limit reached ({most}). No more tool calls allowed in this execution."));
         }
+        self.made.store(made + 1, Ordering::Relaxed);
         let Request { tool, mut args, .. } = request;
         let left_out = FUNCTIONS.iter().filter(|function| function.tool == tool).flat_map(|function| function.without);
         left_out.for_each(|name| drop(args.shift_remove(*name)));
@@ -122,7 +121,7 @@ impl Host {
         if strange {
             self.heard_strangers.store(true, Ordering::Relaxed);
         }
-        let id = CallId::new(format!("{}.{}", self.outer, number + 1));
+        let id = CallId::new(format!("{}.{}", self.outer, made + 1));
         let call = ToolCall::new(id, tool.as_str(), Value::Object(args).to_string().as_str());
         let ran = self.hands.run(std::slice::from_ref(&call), &self.desk, &Untold, &self.stop).await;
         let results = match ran {

@@ -7,12 +7,12 @@ use super::settings::{CodeSettings, Mode};
 use super::{stub, variables};
 use crate::desk::Cx;
 use crate::effects::{Effects, Script};
-use crate::gate::{Permit, Refused};
+use crate::gate::{Cause, Permit, Refusal, Refused, SCRIPT_STARTS};
 use crate::run::frame::framed_text;
 use crate::settings::{Settings, Surroundings};
 use crate::terminal::family::Family;
 use crate::terminal::private::Private;
-use crate::terminal::sandbox::{Sandbox, SandboxMode};
+use crate::terminal::sandbox::Sandbox;
 use crate::terminal::{Ended, TerminalSettings};
 use crate::tool::{Afterword, Availability, Card, Check, Look, Output, Tool, ToolError};
 use serde::{Deserialize, Serialize};
@@ -29,6 +29,7 @@ pub(super) const NAME: &str = "execute_code";
 const SLACK: Duration = Duration::from_secs(15);
 const NO_PYTHON: &str = "python3 was not found in PATH; install Python 3.8 or newer";
 const CUT: &str = "The output was cut; the script did run. Print less if you need what is missing.";
+const USE_TERMINAL: &str = "terminal() from hermes_tools runs commands; each is judged by itself.";
 const INTERRUPTED: &str = "[interrupted by the person]";
 
 const DESCRIPTION: &str = "Run a Python script that can call tools as functions; you read only what it prints. For three or \
@@ -77,7 +78,7 @@ impl ExecuteCode {
         let began = Instant::now();
         let Settings { around, terminal, .. } = cx.desk.settings();
         let mode = self.settings.mode;
-        let python = variables::interpreter(mode, around, terminal).ok_or_else(|| not_run(NO_PYTHON.to_owned()))?;
+        let python = variables::interpreter(mode, around, terminal).ok_or_else(|| not_run(NO_PYTHON))?;
         let host = Arc::new(Host::new(cx, self.settings.max_tool_calls));
         let mark = Family::new_mark();
         let staging = stage(&mark, script, cx).await.map_err(|error| unable(&error))?;
@@ -85,8 +86,7 @@ impl ExecuteCode {
         let mut given = variables::variables(mode, around, terminal, folder);
         let marks = given.get(Family::VARIABLE).map_or_else(|| mark.clone(), |outer| format!("{outer}:{mark}"));
         given.insert(Family::VARIABLE.to_owned(), marks);
-        let may_connect = self.sandbox.mode() == SandboxMode::Off;
-        let door = Door::make(folder, may_connect).map_err(|error| unable(&error))?;
+        let door = Door::make(folder, self.sandbox.mode()).map_err(|error| unable(&error))?;
         let cwd = match mode {
             Mode::Project => script.cwd.as_path(),
             Mode::Strict => folder,
@@ -178,9 +178,9 @@ impl Tool for ExecuteCode {
             return Err(ToolError::told("No code provided."));
         }
         if args.code.contains('\0') {
-            return Err(not_run("the code has a NUL character in it, which Python cannot read".to_owned()));
+            return Err(not_run("the code has a NUL character in it, which Python cannot read"));
         }
-        let backend = cx.desk.terminal.backend().map_err(|unable| not_run(unable.to_string()))?;
+        let backend = cx.desk.terminal.backend().map_err(|unable| not_run(&unable.to_string()))?;
         Ok(Effects::script(args.code.as_str(), backend.usable(&cx.desk.cwd())))
     }
 
@@ -190,7 +190,16 @@ impl Tool for ExecuteCode {
 
     fn refused(&self, refused: &Refused) -> Value {
         let error = &refused.message;
-        json!({"status": "error", "error": error, "tool_calls_made": 0, "duration_seconds": 0})
+        let mut told = json!({"status": "error", "error": error, "tool_calls_made": 0, "duration_seconds": 0});
+        // A person who said no meant it; where nobody is there, the way that is asked about call by call is open.
+        let nobody = matches!(refused.cause, Cause::Policy(Refusal::NobodyToAsk { .. }));
+        if let Value::Object(fields) = &mut told
+            && nobody
+            && refused.reasons.iter().any(|reason| reason == SCRIPT_STARTS)
+        {
+            fields.insert("hint".to_owned(), USE_TERMINAL.into());
+        }
+        told
     }
 
     fn afterword(&self, result: &str) -> Afterword {
@@ -205,7 +214,7 @@ impl Tool for ExecuteCode {
         // What was judged is what runs.
         match &permit.effects().script {
             Some(script) => self.run(script, cx).await,
-            None => Err(not_run("the permit is for no script".to_owned())),
+            None => Err(not_run("the permit is for no script")),
         }
     }
 }
@@ -214,7 +223,7 @@ impl Tool for ExecuteCode {
 /// the next one takes it away, with everybody who carries its mark.
 async fn stage(mark: &str, script: &Script, cx: &Cx) -> io::Result<Private> {
     let registry = cx.hands.registry();
-    let entries: Vec<_> = stub::callable(cx.hands.offered())
+    let entries: Vec<_> = stub::callable(&cx.hands.offered())
         .filter_map(|function| Some((function, registry.find(function.tool)?.card)))
         .collect();
     let module = stub::module(entries.iter().map(|(function, card)| (*function, card.as_ref())));
@@ -245,10 +254,10 @@ fn joined(mut output: String, note: &str) -> String {
 }
 
 fn unable(error: &io::Error) -> ToolError {
-    not_run(format!("the script could not be started: {error}"))
+    not_run(&format!("the script could not be started: {error}"))
 }
 
 /// A script that did not run.
-fn not_run(error: String) -> ToolError {
+fn not_run(error: &str) -> ToolError {
     ToolError::Tell(json!({"status": "error", "error": error, "tool_calls_made": 0, "duration_seconds": 0}))
 }

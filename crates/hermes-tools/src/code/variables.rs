@@ -1,5 +1,5 @@
-//! What a script sees of the environment: less than a command. Of the variables that commands see, those pass that the
-//! owner named, then those of a short list whose names do not speak of a secret. The way to the tools is added.
+//! Which Python runs a script, and what it sees of the environment: less than a command. Of the variables that commands
+//! see, those pass that the owner named, then those of a short list whose names do not speak of a secret.
 
 use super::settings::Mode;
 use crate::settings::Surroundings;

@@ -18,6 +18,7 @@ pub(crate) mod place;
 mod read;
 pub mod search;
 mod settings;
+mod sight;
 pub(crate) mod stamp;
 pub(crate) mod text;
 mod traffic;
@@ -28,6 +29,7 @@ pub use history::History;
 pub(crate) use patch::PatchTool;
 pub(crate) use read::ReadFile;
 pub use settings::FileSettings;
+pub use sight::Sight;
 pub use traffic::Traffic;
 pub(crate) use write::WriteFile;
 

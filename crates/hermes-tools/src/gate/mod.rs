@@ -45,6 +45,7 @@ pub use decide::{
     Answer, Channel, Decision, Opinion, Permanence, Policy, Reason, Refusal, Remember, Settled, SudoPassword, Yolo,
     decide, hear, settle,
 };
+pub(crate) use intent::SCRIPT_STARTS;
 pub use intent::{Class, INTENTS, Intent, Memory, canonical_key};
 pub use judge::{Finding, Judgement, Shape, judge, judge_after, judge_script};
 pub use keeper::{Gate, LastingConsent, Wish};

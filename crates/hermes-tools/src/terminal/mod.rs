@@ -23,8 +23,8 @@ mod tool;
 mod watch;
 
 pub use backend::{Backend, Capture, Ended, Executed, Memory, Request, Stdin, Unable};
-pub(crate) use local::{Needed, find, own_session};
 pub use local::{Local, Reporting, Shell};
+pub(crate) use local::{Needed, find, own_session};
 pub use settings::TerminalSettings;
 pub(crate) use tool::TerminalTool;
 

@@ -167,7 +167,7 @@ pub struct Afterword {
 pub enum Output {
     /// JSON as text, with its fields in the order of the tool.
     Text(String),
-    /// Text and pictures; `summary` stands for them where pictures cannot go.
+    /// Text and pictures. `summary` goes along with them, and is all that arrives where pictures cannot go.
     Parts { parts: Vec<Part>, summary: String },
 }
 
@@ -180,7 +180,11 @@ impl Output {
     pub fn into_content(self) -> Content {
         match self {
             Self::Text(text) => Content::Text(text),
-            Self::Parts { parts, .. } => Content::Parts(parts),
+            Self::Parts { parts, summary } => {
+                let is_said = summary.trim().is_empty() || parts.iter().any(|part| part.text() == Some(&summary));
+                let summary = (!is_said).then(|| Part::of_text(summary));
+                Content::Parts(summary.into_iter().chain(parts).collect())
+            }
         }
     }
 }

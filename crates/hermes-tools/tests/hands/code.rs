@@ -480,6 +480,7 @@ async fn a_script_that_does_it_itself_is_asked_about_and_its_calls_are_asked_abo
     let refused = alone.script(code).await;
     assert_eq!(refused["status"], "error", "{refused}");
     assert!(refused["error"].as_str().expect("why").contains("script that starts programs itself"), "{refused}");
+    assert!(refused["hint"].as_str().is_some_and(|hint| hint.starts_with("terminal() from hermes_tools")), "{refused}");
     assert!(!alone.path("itself").exists());
 
     let stage = Stage::attended([Answer::Once, Answer::Deny]);

@@ -20,6 +20,7 @@ mod files_patch;
 mod files_read;
 mod files_write;
 mod gate;
+mod loader;
 mod memory;
 mod paper;
 mod process;

@@ -7,14 +7,14 @@ use hermes_core::turn::Asked;
 use hermes_tools::run;
 use hermes_tools::skills::bundled;
 use hermes_tools::skills::commands::{Commands, Scene, preloaded};
+use hermes_tools::toolset::Grant;
 use hermes_types::{Content, Part, SessionId};
-use std::collections::BTreeSet;
 
 const VIEW: &str = "skill_view";
 
 /// Skills that come with the program, where the agent could read them. They are a help: what goes wrong is told to the log.
-pub(super) async fn seed(hands: &Hands, tools: &BTreeSet<String>, stop: &Stop) {
-    if !tools.contains(VIEW) {
+pub(super) async fn seed(hands: &Hands, tools: &Grant, stop: &Stop) {
+    if !run::Hands::new(hands.registry.clone(), tools.clone()).understands(VIEW) {
         return;
     }
     let (shop, stop) = (hands.shop.clone(), stop.clone());
@@ -31,7 +31,7 @@ pub(super) async fn with_skills(
     asked: Asked,
     loaded: &[String],
     hands: &Hands,
-    (tools, session): (&BTreeSet<String>, &SessionId),
+    (tools, session): (&Grant, &SessionId),
     stop: &Stop,
 ) -> Result<Asked, Trouble> {
     let mut question = match asked {

@@ -82,7 +82,7 @@ async fn shorter(
         listener,
         live: false,
         // The tools of the conversation are part of what its model has in its cache.
-        tools: agent::offered(app, &hands, &How::default())?,
+        tools: agent::granted(app, &hands, &How::default())?,
         max_turns: None,
     };
     let mut agent = parts.agent(Session::Kept(id)).await?;

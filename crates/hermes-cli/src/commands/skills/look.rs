@@ -117,7 +117,7 @@ pub(super) async fn inspect(
 
 pub(super) fn findings(report: &Report, console: &mut Console<'_>) -> Result<(), Trouble> {
     for finding in &report.findings {
-        writeln!(console.out, "{}", paper::one_line(&finding.told()).replacen("", "  ", 1))?;
+        writeln!(console.out, "  {}", paper::one_line(&finding.told()))?;
     }
     Ok(())
 }

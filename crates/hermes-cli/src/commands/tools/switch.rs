@@ -27,7 +27,7 @@ pub(super) fn run(
     to: To,
     console: &mut Console<'_>,
 ) -> Result<Exit, Trouble> {
-    let catalogue = Catalogue::new(&hands.registry);
+    let catalogue = hands.catalogue();
     let parts: BTreeSet<String> = toolset::configurable().map(str::to_owned).chain(hands.registry.toolsets()).collect();
     if let Some(name) = names.iter().find(|name| !parts.contains(*name)) {
         let name = paper::one_line(name);

@@ -20,9 +20,13 @@ use names::{Owner, Sense};
 use tokens::{Token, tokens};
 
 /// A longer script was not written to be read.
-const LONGEST: usize = 1 << 20;
+const LONGEST: usize = 256 * 1024;
+/// A script with more texts carries data of which nobody can say what it is for.
+const MOST_TEXTS: usize = 5_000;
 /// Texts of one line that are looked at together.
 const MOST_TOGETHER: usize = 60;
+/// Longer lists of texts are no parts of one path.
+const MOST_PARTS: usize = 12;
 const LONGEST_PATH: usize = 400;
 
 /// Notes all that is dangerous about a script.
@@ -32,6 +36,9 @@ pub(in crate::gate) fn walk(code: &str, place: &Place, notes: &mut Notes) {
         return;
     }
     let tokens = tokens(code);
+    if tokens.iter().filter_map(text).count() > MOST_TEXTS {
+        notes.add(Seen::Unreadable, code);
+    }
     let senses: Vec<(usize, Sense)> = (0..tokens.len()).filter_map(|at| Some((at, sense_of(&tokens, at)?))).collect();
     for (at, sense) in &senses {
         let name = tokens.get(*at).and_then(name).unwrap_or_default();
@@ -45,10 +52,10 @@ pub(in crate::gate) fn walk(code: &str, place: &Place, notes: &mut Notes) {
     let (starts, changes) = (has(Sense::Starts), has(Sense::Changes));
     let mut begins = 0;
     for line in tokens.split(|token| *token == Token::End) {
-        let texts: Vec<&str> = line.iter().filter_map(text).take(MOST_TOGETHER).collect();
+        let texts: Vec<&str> = line.iter().filter_map(text).take(MOST_TEXTS).collect();
         paths(&texts).iter().for_each(|path| touched(path, changes, place, notes));
         if starts {
-            let together = texts.join(" ");
+            let together = texts.iter().take(MOST_TOGETHER).copied().collect::<Vec<_>>().join(" ");
             let commands = texts.iter().copied().filter(|text| text.contains(' ')).chain([together.as_str()]);
             commands.for_each(|command| handed_to_a_shell(command, place, notes));
         }
@@ -71,11 +78,20 @@ fn sense_of(tokens: &[Token], at: usize) -> Option<Sense> {
         (Some(Token::Mark('.')), _) => Owner::Something,
         _ => Owner::Nobody,
     };
+    if is_given_a_value(tokens, at) {
+        return None;
+    }
     if written == "getattr" {
         // A name that is written down is as good as one behind a dot.
         return attribute(tokens, at).map_or(Some(Sense::Hides), |name| names::sense(name, Owner::Something));
     }
     names::sense(written, owner)
+}
+
+/// `system=…`: the name of an argument, or of something new.
+fn is_given_a_value(tokens: &[Token], at: usize) -> bool {
+    let equals = |at: usize| tokens.get(at).is_some_and(|token| *token == Token::Mark('='));
+    equals(at + 1) && !equals(at + 2)
 }
 
 /// The second argument of the call at this place, if it is one text.
@@ -115,7 +131,7 @@ fn name(token: &Token) -> Option<&str> {
 /// begin at the home without saying so.
 fn paths(texts: &[&str]) -> Vec<String> {
     let mut paths: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
-    if texts.len() > 1 {
+    if (2..=MOST_PARTS).contains(&texts.len()) {
         let parts: Vec<&str> = texts.iter().map(|text| text.trim_matches('/')).collect();
         let start = if texts.first().is_some_and(|text| text.starts_with('/')) { "/" } else { "" };
         paths.extend([format!("{start}{}", parts.join("/")), texts.concat()]);

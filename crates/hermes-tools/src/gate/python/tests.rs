@@ -17,6 +17,7 @@ fn scripts_that_compute_and_call_tools_raise_no_question() {
     let table = [
         "from hermes_tools import terminal\nprint(terminal('ls -l')['output'])",
         "import json, re, os\nprint(re.compile('a+').sub('b', open('notes.txt').read()))",
+        "ask(system='You are kind.', exec=None)",
         "import platform\nprint(platform.system())",
         "for name in os.listdir('.'): open(f'out/{name}.txt', 'w').write(name)",
         "frame.eval('a + b'); model.eval(); loop.exec()",
@@ -47,6 +48,8 @@ fn who_starts_programs_or_hides_what_runs_is_seen() {
         ("os.ｓystem(x)", vec![STARTS]),
         ("𝒐𝒔.𝒔𝒚𝒔𝒕𝒆𝒎(x)", vec![STARTS]),
         ("eval(x)", vec![COMPUTED]),
+        ("run = {os.system: 1}", vec![STARTS]),
+        ("if os.system == x: pass", vec![STARTS]),
         ("e = exec\ne(x)", vec![COMPUTED]),
         ("sys.modules['os']", vec![COMPUTED]),
         ("pickle.loads(b'cos\\nsystem\\n.')", vec![COMPUTED]),

@@ -16,7 +16,7 @@ use crate::files::diff::{Sides, unified};
 use crate::settings::Surroundings;
 use crate::threat::Scanner;
 use hermes_core::stop::Stop;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::PathBuf;
@@ -153,24 +153,19 @@ pub fn diff(name: &str, around: &Surroundings, scanner: &Scanner) -> Option<Stri
     let shelf = Shelf::of(&around.hermes_home);
     let place = find(bundled, &shelf, scanner)?;
     let (original, copy) = (bundled.parcel(), Parcel::read(&shelf.root().join(place)).ok()?);
-    let mut paths: Vec<&String> = original.files.keys().chain(copy.files.keys()).collect();
-    paths.sort();
-    paths.dedup();
-    let sides = paths.into_iter().map(|path| {
+    let paths: BTreeSet<&String> = original.files.keys().chain(copy.files.keys()).collect();
+    let difference = |path: &String| {
         let (before, after) = (original.text(path), copy.text(path));
-        let side = |text: &Option<String>, from: &str| text.clone().map(|text| (format!("{from}/{path}"), text));
-        let (before, after) = (side(&before, "original"), side(&after, "yours"));
-        let borrowed = |side: &'_ Option<(String, String)>| side.clone();
-        let (before, after) = (borrowed(&before), borrowed(&after));
-        match before.as_ref().map(|(_, text)| text) == after.as_ref().map(|(_, text)| text) {
-            true => String::new(),
-            false => unified(Sides {
-                before: before.as_ref().map(|(name, text)| (name.as_str(), text.as_str())),
-                after: after.as_ref().map(|(name, text)| (name.as_str(), text.as_str())),
-            }),
+        if before == after {
+            return String::new();
         }
-    });
-    Some(sides.collect())
+        let (from, to) = (format!("original/{path}"), format!("yours/{path}"));
+        unified(Sides {
+            before: before.as_deref().map(|text| (from.as_str(), text)),
+            after: after.as_deref().map(|text| (to.as_str(), text)),
+        })
+    };
+    Some(paths.into_iter().map(difference).collect())
 }
 
 pub fn is_unwanted(around: &Surroundings) -> bool {

@@ -151,8 +151,12 @@ fn within(clone: &Path, folder: Option<&str>, source: &Source) -> Result<PathBuf
             let below = |path: &PathBuf| path.strip_prefix(clone).unwrap_or(path).display().to_string();
             let names: Vec<String> = several.iter().take(MOST_TOLD).map(below).collect();
             let more = if several.len() > MOST_TOLD { ", …" } else { "" };
-            let first = names.first().cloned().unwrap_or_default();
-            Err(HubError::Several(source.identifier(), format!("{}{more}", names.join(", ")), first))
+            let mut example = source.clone();
+            if let Source::Repository { folder, .. } = &mut example {
+                *folder = names.first().cloned();
+            }
+            let listed = format!("{}{more}", names.join(", "));
+            Err(HubError::Several(source.identifier(), listed, example.identifier()))
         }
     }
 }

@@ -45,7 +45,7 @@ pub enum HubError {
     GitTooSlow(Duration),
     #[error("the repository cannot be fetched: {0}")]
     Git(String),
-    #[error("{0} lists {1}; name one of them, as in `{0}#{2}`")]
+    #[error("{0} holds several skills: {1}. Name one of them, as in `{2}`")]
     Several(String, String, String),
     #[error("there is no skill in {0}: no folder in it has a SKILL.md")]
     Nothing(String),
@@ -188,8 +188,9 @@ impl<'h> Hub<'h> {
         let catalogue = Catalogue::scan(&[shelf.root().to_owned()], self.scanner);
         let known = catalogue.skills.iter().find(|skill| skill.name == name || skill.folder_name() == name);
         match (known, wanted.force) {
-            (Some(_), Force::No) => Err(HubError::Taken(name.to_owned())),
-            (Some(skill), Force::Yes) => Ok(skill.place.clone()),
+            // One whose folder is called otherwise would stay beside the new one.
+            (Some(skill), Force::Yes) if skill.folder_name() == name => Ok(skill.place.clone()),
+            (Some(_), _) => Err(HubError::Taken(name.to_owned())),
             (None, _) => Ok(category.map_or(name.to_owned(), |category| format!("{category}/{name}"))),
         }
     }

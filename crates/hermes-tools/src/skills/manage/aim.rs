@@ -69,8 +69,8 @@ impl Aim {
         }
         let file = wish.file().map_or(below.clone(), |file| format!("{below}/{file}"));
         let place = shelf.place(&file).map_err(|error| format!("{error}."))?;
-        if matches!(wish.change, Change::Create { .. }) && place.with_file_name("").is_file() {
-            return Err(format!("A file lies where the folder of '{name}' should be; move it away."));
+        if place.parent().is_some_and(Path::is_file) {
+            return Err(format!("A file lies where a folder of '{name}' should be; move it away."));
         }
         let rules = Rules::of(&settings.around);
         let target = rules.writable(&place.to_string_lossy(), shelf.root(), CrossProfile::No);
