@@ -39,9 +39,9 @@ pub(crate) fn run() {
 
 pub(crate) struct Bench {
     folder: tempfile::TempDir,
-    runtime: tokio::runtime::Runtime,
-    hands: Hands,
-    desk: Arc<Desk>,
+    pub(crate) runtime: tokio::runtime::Runtime,
+    pub(crate) hands: Hands,
+    pub(crate) desk: Arc<Desk>,
 }
 
 struct Forgetful;

@@ -103,8 +103,20 @@ impl Hands {
 
     /// With the MCP servers of the settings, which connect in the background: nobody waits for them here.
     #[must_use]
-    pub(crate) fn connected(mut self, app: &App) -> Self {
+    pub(crate) fn connected(self, app: &App) -> Self {
         let found = servers(app);
+        self.to(found)
+    }
+
+    /// With the MCP servers that a tool of this name would come from.
+    #[must_use]
+    pub(crate) fn connected_for(self, app: &App, tool: &str) -> Self {
+        let mut found = servers(app);
+        found.servers.retain(|server| server.owns(tool));
+        self.to(found)
+    }
+
+    fn to(mut self, found: Found) -> Self {
         self.warnings.extend(found.problems.iter().map(ToString::to_string));
         if !found.servers.is_empty() {
             self.servers = Some(Servers::start(found, self.registry.clone(), &self.shop));

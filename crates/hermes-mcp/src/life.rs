@@ -16,7 +16,7 @@ const PROBE: Duration = Duration::from_secs(300);
 
 /// Where a connection stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Phase {
+pub(crate) enum Phase {
     /// Being made; so many attempts failed before this one.
     Connecting(u32),
     Ready,
@@ -31,8 +31,8 @@ pub enum Phase {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Life {
-    pub phase: Phase,
+pub(crate) struct Life {
+    pub(crate) phase: Phase,
     past: Past,
 }
 
@@ -45,7 +45,7 @@ enum Past {
 
 /// What happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Event {
+pub(crate) enum Event {
     Connected,
     /// An attempt failed.
     Failed(Failure),
@@ -60,14 +60,14 @@ pub enum Event {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Failure {
+pub(crate) enum Failure {
     Unreachable,
     Unauthorized,
 }
 
 /// What to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
+pub(crate) enum Step {
     Connect,
     Serve,
     /// Try again after this long, or at once when a call needs it.
@@ -80,7 +80,7 @@ pub enum Step {
 
 /// What becomes of the tools meanwhile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Tools {
+pub(crate) enum Tools {
     /// They can be called; a call may have to wait a little.
     Stay,
     Go,
@@ -93,7 +93,7 @@ impl Default for Life {
 }
 
 impl Life {
-    pub fn step(self) -> Step {
+    pub(crate) fn step(self) -> Step {
         match self.phase {
             Phase::Connecting(_) => Step::Connect,
             Phase::Ready => Step::Serve,
@@ -104,7 +104,7 @@ impl Life {
     }
 
     #[must_use]
-    pub fn after(self, event: Event) -> Self {
+    pub(crate) fn after(self, event: Event) -> Self {
         let phase = match (self.phase, event) {
             (_, Event::Connected) => return Self { phase: Phase::Ready, past: Past::Reached },
             (_, Event::Failed(Failure::Unauthorized)) => Phase::LoggedOut,
@@ -125,7 +125,7 @@ impl Life {
     }
 
     /// Tools that were offered stay while there is hope, so that what models see does not move.
-    pub fn tools(self) -> Tools {
+    pub(crate) fn tools(self) -> Tools {
         match self.phase {
             Phase::Parked | Phase::LoggedOut => Tools::Go,
             Phase::Connecting(failures) if failures >= self.retries() && failures > 0 => Tools::Go,

@@ -191,10 +191,8 @@ impl Server {
         if fault.counts_against_the_server() {
             self.breaker().failed(self.clock().elapsed());
         }
-        match fault {
-            Fault::TimedOut(_) => self.doubted.notify_one(),
-            Fault::Unauthorized(_) => self.wanted.notify_one(),
-            _ => {}
+        if matches!(fault, Fault::TimedOut(_)) {
+            self.doubted.notify_one();
         }
     }
 

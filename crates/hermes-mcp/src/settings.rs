@@ -44,6 +44,13 @@ pub struct ServerSettings {
     pub elicitation: ElicitationSettings,
 }
 
+impl ServerSettings {
+    /// Whether a tool with this name would be one of its own.
+    pub fn owns(&self, tool: &str) -> bool {
+        tool.starts_with(&crate::name::tool(&self.name, ""))
+    }
+}
+
 /// Where a server is.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Place {

@@ -65,3 +65,32 @@ async fn a_server_that_never_answers_keeps_no_question_waiting() {
     }
     server.finish();
 }
+
+#[tokio::test]
+async fn a_server_does_not_outlive_a_program_that_is_killed() {
+    if !std::path::Path::new("/usr/bin/setpriv").exists() {
+        eprintln!("passed over: the system cannot tie a program to another one");
+        return;
+    }
+    let world = nowhere();
+    let server = ModelServer::start([Move::silence()]).await;
+    server.expect_key(KEY);
+    let deaf = entry(&world).replace("plain", "deaf");
+    let settings = format!("{}{deaf}", settings(&server.base_url(), "chat_completions"));
+    let world = world.env("REHEARSAL_KEY", KEY).config(&settings);
+    let mut program = world.command(HERMES, &["-z", "hi"]).spawn().expect("the program");
+    wait_until("the server started", || !lines(&world, "starts").is_empty()).await;
+    let pid = lines(&world, "starts").remove(0);
+    assert!(lives(&pid));
+    program.kill().await.expect("killed");
+    wait_until("the server ended", || !lives(&pid)).await;
+}
+
+async fn wait_until(what: &str, is: impl Fn() -> bool) {
+    let waited = tokio::time::timeout(std::time::Duration::from_secs(30), async {
+        while !is() {
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+    });
+    assert!(waited.await.is_ok(), "{what}");
+}

@@ -25,6 +25,9 @@ if MODE == "stillborn" or (MODE == "late" and STARTS < 3):
     sys.stderr.write("chaos: cannot open the database, password=hunter2hunter2hunter2\n")
     sys.exit(3)
 
+if MODE == "deaf":
+    time.sleep(3600)
+
 LOOKS = {"readOnlyHint": True}
 SCHEMA = {"type": "object", "properties": {}}
 TOOLS = {

@@ -21,8 +21,7 @@ const ALIKE: f64 = 0.7;
 /// Characters of wrong JSON that are shown before the place where reading ended.
 const BEFORE: usize = 40;
 
-/// Tools of MCP servers are there when their server is; a person who names one waits for it.
-const OF_A_SERVER: &str = "mcp_";
+/// A tool of an MCP server is there when its server is; a person who names one waits for it.
 const INTRODUCTION: Duration = Duration::from_secs(60);
 
 pub(super) async fn run(app: &App, args: CallArgs, console: &mut Console<'_>) -> Result<Exit, Trouble> {
@@ -31,14 +30,11 @@ pub(super) async fn run(app: &App, args: CallArgs, console: &mut Console<'_>) ->
     let text = if arguments == "-" { read_all(console)? } else { arguments };
     let stop = stop_on_signal();
     let yolo = if yolo { Yolo::On } else { Yolo::Off };
-    let mut hands = Hands::new(app, Arc::new(|_| {}), yolo, &stop);
-    if tool.starts_with(OF_A_SERVER) {
-        hands = hands.connected(app);
-        tokio::select! {
-            biased;
-            () = stop.wait() => {}
-            () = hands.introduced(INTRODUCTION) => {}
-        }
+    let hands = Hands::new(app, Arc::new(|_| {}), yolo, &stop).connected_for(app, &tool);
+    tokio::select! {
+        biased;
+        () = stop.wait() => {}
+        () = hands.introduced(INTRODUCTION) => {}
     }
     if !hands.registry.has(&tool) {
         hands.close().await;
