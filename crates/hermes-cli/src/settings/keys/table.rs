@@ -356,7 +356,7 @@ pub static KEYS: &[Key] = &[
     key("plugins.enabled", "", "plugins that run"),
     key("plugins.disabled", "", "plugins that do not"),
     key("plugins.entries", "{}", "what each plugin may do, by its name"),
-    key("plugins.entries.*.allow_tool_override", "false", "its tools may take the place of others"),
+    key("plugins.entries.*.allow_tool_override", "", "its tools may take the place of others"),
     key("computer_use.cua_telemetry", "false", "let the computer-use driver report"),
     key("hooks", "{}", "commands run on events"),
     key("hooks_auto_accept", "false", "new hooks run without asking"),
