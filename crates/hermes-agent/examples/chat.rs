@@ -32,7 +32,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     std::fs::write(home.path().join("notes.txt"), "buy milk\n")?;
     let feed = Feed::default();
     let kit = kit(home.path(), &feed).await?;
-    let tools = kit.registry.describe().iter().map(|tool| tool.card.name.to_string()).collect();
+    let tools: std::collections::BTreeSet<String> =
+        kit.registry.describe().iter().map(|tool| tool.card.name.to_string()).collect();
     let session = NewSession {
         system_prompt: Some("You keep notes.".into()),
         ..NewSession::new(SessionId::new("20260102_030405_0a1b2c"), "example")
