@@ -173,6 +173,7 @@ fn told(wish: &Wish, aim: &Aim, count: &usize) -> Told {
     Told { success: true, message, path: Some(below.clone()), hint }
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "the form that map_err calls")]
 fn sentence(error: ShelfError) -> String {
     format!("{error}.")
 }
