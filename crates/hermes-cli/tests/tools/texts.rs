@@ -120,8 +120,8 @@ async fn every_tool_answers_on_one_line() {
         ("todo", json!({"todos": [{"id": "1", "content": "look", "status": "pending"}]})),
         ("memory", json!({"action": "add", "target": "memory", "content": "The person likes tea."})),
     ];
-    // One needs a person to answer, one an agent to wait for others, one conversations that are kept.
-    let mut tried: Vec<&str> = vec!["clarify", "delegate_task", "session_search"];
+    // One needs a person to answer, one an agent to wait for others, one conversations that are kept, two a web site.
+    let mut tried: Vec<&str> = vec!["clarify", "delegate_task", "session_search", "web_extract", "web_search"];
     for (tool, arguments) in &calls {
         let ran = call(&world, tool, arguments).await.expect_code(0);
         assert_eq!(ran.stderr, "", "{tool}");

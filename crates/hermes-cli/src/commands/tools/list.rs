@@ -49,8 +49,9 @@ pub(super) fn run(
         writeln!(console.out, "{}", paper::json_pretty(&rows).map_err(std::io::Error::other)?)?;
         return Ok(Exit::Done);
     }
-    let used: usize = rows.iter().filter(|row| row.state == State::On).map(|row| row.tools.len()).sum();
-    writeln!(console.out, "The agent on `{platform}` uses {}.", table::count(used as u64, "tool"))?;
+    // A tool may be in several sets.
+    let used: BTreeSet<&String> = rows.iter().filter(|row| row.state == State::On).flat_map(|row| &row.tools).collect();
+    writeln!(console.out, "The agent on `{platform}` uses {}.", table::count(used.len() as u64, "tool"))?;
     let (there, absent): (Vec<&Row>, Vec<&Row>) = rows.iter().partition(|row| row.state != State::NotThere);
     let lines: Vec<[String; 3]> = there
         .into_iter()
@@ -83,13 +84,15 @@ fn rows(app: &App, hands: &Hands, platform: &str) -> Vec<Row> {
             let own = catalogue.tools(&name);
             let here: Vec<_> = known.iter().filter(|tool| own.contains(tool.card.name.as_ref())).collect();
             let ready = here.iter().filter(|tool| tool.availability == Availability::Ready);
+            // A set that only borrows a tool from another one is not there yet.
+            let is_there = ready.clone().any(|tool| tool.card.toolset == name);
             let tools: Vec<String> = ready.map(|tool| tool.card.name.to_string()).collect();
             let missing = here.iter().find_map(|tool| match &tool.availability {
                 Availability::Missing(reason) => Some(format!("{}: {reason}", tool.card.name)),
                 Availability::Ready => None,
             });
             let state = match () {
-                () if tools.is_empty() => State::NotThere,
+                () if !is_there => State::NotThere,
                 () if own.iter().any(|tool| selected.contains(tool)) => State::On,
                 () => State::Off,
             };
