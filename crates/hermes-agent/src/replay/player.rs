@@ -16,6 +16,7 @@ use hermes_core::prompt::steer;
 use hermes_core::stop::Stop;
 use hermes_core::turn::{Hands, Inbox, Ran};
 use hermes_model::receiver::{self, Receiver};
+use hermes_tools::run::names_nobody;
 use hermes_types::{
     Answered, CameBy, Delta, Disposition, Exchange, Fault, FaultKind, Finished, Message, MessageId, Request,
     StoredMessage, ToolCall, ToolDefinition, ToolStatus,
@@ -213,14 +214,17 @@ impl Hands for Player {
         self.reel.tools.clone().unwrap_or_else(|| recorded().unwrap_or_default().into())
     }
 
-    /// A name that was kept as the model wrote it was understood then, offered or not.
+    /// A name that was kept as the model wrote it, and that somebody answered to then, offered or not.
     fn understands(&self, name: &str) -> bool {
         let behind = self.reel.last().map_or(self.after, Recorded::upto);
         let said = live(&self.reel.rows).filter(|row| Some(row.id) > behind).find_map(|row| match &row.message {
             Message::Assistant(said) => Some(said),
             _ => None,
         });
-        said.is_some_and(|said| said.tool_calls.iter().any(|call| call.function.name == name))
+        let call = said.and_then(|said| said.tool_calls.iter().find(|call| call.function.name == name));
+        let result =
+            |call| live(&self.reel.rows).filter(|row| Some(row.id) > behind).find_map(|row| finished(call, row));
+        call.is_some_and(|call| result(call).is_none_or(|result| !names_nobody(&result.content.text())))
     }
 
     fn run<'a>(&'a self, calls: &'a [ToolCall], _book: &'a Book, stop: &'a Stop) -> BoxFuture<'a, Ran> {

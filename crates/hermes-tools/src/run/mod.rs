@@ -33,6 +33,7 @@ use hermes_core::stop::Stop;
 pub use hermes_types::{Disposition, Finished, ToolStatus as Status};
 use hermes_types::{ToolCall, ToolDefinition};
 use read::Read;
+pub use read::names_nobody;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 

@@ -23,7 +23,14 @@ const UNREAD: &str = "the tool failed while it looked at its arguments; nothing 
 
 const INTO_ITSELF: &str = "tool_call calls other tools; name the one you mean.";
 
+const UNKNOWN: &str = "Unknown tool: ";
+
 const NAMELESS: &str = "The call names no tool; nothing was done. Answer, or call a tool by its name.";
+
+/// Whether this is the result of a call that named a tool nobody has.
+pub fn names_nobody(result: &str) -> bool {
+    [UNKNOWN, NAMELESS].iter().any(|told| result.starts_with(&format!("{{\"error\":\"{told}")))
+}
 
 /// A call that was read: ready to run, or with its result already.
 pub(super) struct Read {
@@ -192,8 +199,8 @@ impl Hands {
         }
         let there: Vec<String> = self.definitions().into_iter().map(|tool| tool.name).collect();
         match there.is_empty() {
-            true => json!({"error": format!("Unknown tool: {name}")}),
-            false => json!({"error": format!("Unknown tool: {name}"), "available_tools": there}),
+            true => json!({"error": format!("{UNKNOWN}{name}")}),
+            false => json!({"error": format!("{UNKNOWN}{name}"), "available_tools": there}),
         }
     }
 
