@@ -262,9 +262,7 @@ pub(crate) fn granted(app: &App, hands: &Hands, how: &How) -> Result<Grant, Trou
 
 /// The toolsets that the settings choose for a platform.
 pub(crate) fn chosen(app: &App, platform: &str, catalogue: &Catalogue<'_>) -> Selection {
-    let servers = hands::servers(app).servers;
-    let mcp = servers.iter().map(|server| format!("mcp-{}", server.name)).collect();
-    let mut circumstances = Circumstances { mcp, ..Circumstances::default() };
+    let mut circumstances = Circumstances::default();
     if app.environment.get("HASS_TOKEN").is_some() {
         circumstances.credentials_for.insert("homeassistant".to_owned());
     }

@@ -4,9 +4,9 @@ use super::*;
 use hermes_testkit::{ModelServer, Move};
 use serde_json::json;
 
-/// Waits, as a model would that looks at something else first, until the server has told its tools.
-fn looks_around(world: &World) -> Move {
-    let listed = folder(world).join("listed");
+/// Waits, as a model would that looks at something else first, until the server has told its tools after this start.
+fn looks_around(world: &World, start: usize) -> Move {
+    let listed = folder(world).join(format!("listed{start}"));
     let command = format!("until test -s {}; do sleep 0.05; done; sleep 0.3", listed.display());
     Move::say("").call("terminal", json!({"command": command}))
 }
@@ -26,9 +26,10 @@ fn last_result(server: &ModelServer, request: usize) -> String {
 async fn a_model_uses_a_server_that_dies_and_goes_on_with_it() {
     let world = nowhere();
     let script = [
-        looks_around(&world),
+        looks_around(&world, 1),
         uses("echo", &json!({"text": "a text that is long enough for a frame"})),
         uses("die", &json!({})),
+        looks_around(&world, 2),
         uses("bump", &json!({})),
         Move::say("Done."),
     ];
@@ -42,7 +43,7 @@ async fn a_model_uses_a_server_that_dies_and_goes_on_with_it() {
     assert!(echoed.starts_with("<untrusted_tool_result") && echoed.contains("long enough for a frame"), "{echoed}");
     let died = last_result(&server, 3);
     assert!(died.contains("look before you do it again"), "{died}");
-    assert_eq!(unframed(&last_result(&server, 4))["result"], "2", "a new server counts on");
+    assert_eq!(unframed(&last_result(&server, 5))["result"], "2", "a new server counts on");
     for pid in lines(&world, "starts") {
         assert!(!lives(&pid), "nothing is left behind");
     }

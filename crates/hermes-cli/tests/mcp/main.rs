@@ -3,6 +3,7 @@
     clippy::expect_used,
     clippy::indexing_slicing,
     clippy::panic,
+    clippy::print_stderr,
     clippy::string_slice,
     reason = "the helpers of a test report what is wrong the way a test does"
 )]

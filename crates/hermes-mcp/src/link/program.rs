@@ -81,7 +81,7 @@ impl Program {
         let last_words = Arc::<Mutex<VecDeque<String>>>::default();
         let mut listening = JoinSet::new();
         if let Some(complaints) = child.stderr.take() {
-            let log = Log::open(&around.hermes_home, &server.settings.name);
+            let log = Log::of(&around.hermes_home, &server.settings.name);
             listening.spawn(listen(complaints, log, last_words.clone()));
         }
         Ok((Self { leash, child, last_words, listening }, streams))
@@ -139,7 +139,7 @@ async fn guarded() -> Option<[std::ffi::OsString; 4]> {
 }
 
 /// Writes down what a program complains about, as long as it is not too much.
-async fn listen(complaints: ChildStderr, mut log: Option<Log>, last_words: Arc<Mutex<VecDeque<String>>>) {
+async fn listen(complaints: ChildStderr, mut log: Log, last_words: Arc<Mutex<VecDeque<String>>>) {
     let mut complaints = BufReader::new(complaints);
     let mut line = Vec::new();
     loop {
@@ -153,9 +153,7 @@ async fn listen(complaints: ChildStderr, mut log: Option<Log>, last_words: Arc<M
         if said.trim().is_empty() {
             continue;
         }
-        if let Some(log) = &mut log {
-            log.write(&said);
-        }
+        log.write(&said);
         let mut last = last_words.lock().unwrap_or_else(PoisonError::into_inner);
         last.push_back(clip(&said, 200));
         if last.len() > LAST_WORDS {
@@ -164,39 +162,78 @@ async fn listen(complaints: ChildStderr, mut log: Option<Log>, last_words: Arc<M
     }
 }
 
-/// The log that all servers share.
+/// The log that all servers share. It is there from the first word on.
 struct Log {
-    file: File,
+    folder: PathBuf,
     server: String,
+    file: Option<File>,
     left: usize,
 }
 
 impl Log {
-    /// Nothing where it cannot be written: a server is not kept from starting by that.
-    fn open(hermes_home: &Path, server: &str) -> Option<Self> {
-        let folder = hermes_home.join("logs");
-        let path = folder.join(LOG);
-        std::fs::create_dir_all(&folder).ok()?;
-        if path.metadata().is_ok_and(|found| found.len() > LARGEST_LOG) {
-            // Another process may have been quicker; then there is nothing to put aside.
-            let _ = std::fs::rename(&path, folder.join(OLD_LOG));
-        }
-        let file = OpenOptions::new().append(true).create(true).mode(0o600).open(path).ok()?;
-        Some(Self { file, server: server.to_owned(), left: MOST_OF_ONE_RUN })
+    fn of(hermes_home: &Path, server: &str) -> Self {
+        Self { folder: hermes_home.join("logs"), server: server.to_owned(), file: None, left: MOST_OF_ONE_RUN }
     }
 
     fn write(&mut self, said: &str) {
-        if self.left == 0 {
-            return;
-        }
         let line = format!("[{}] {said}\n", self.server);
-        let line =
-            if line.len() <= self.left { line } else { format!("[{}] … (too much for this log)\n", self.server) };
-        self.left = self.left.saturating_sub(line.len().max(1));
-        if line.contains("too much for this log") {
-            self.left = 0;
-        }
+        let line = match line.len() {
+            _ if self.left == 0 => return,
+            length if length < self.left => line,
+            _ => {
+                self.left = 0;
+                format!("[{}] … (more than this log has room for)\n", self.server)
+            }
+        };
+        self.left = self.left.saturating_sub(line.len());
         // A log that cannot be written is no reason to stop the server that complains.
-        let _ = self.file.write_all(line.as_bytes());
+        let _ = self.opened().and_then(|file| file.write_all(line.as_bytes()));
+    }
+
+    fn opened(&mut self) -> std::io::Result<&mut File> {
+        match &mut self.file {
+            Some(file) => Ok(file),
+            empty => Ok(empty.insert(open(&self.folder)?)),
+        }
+    }
+}
+
+fn open(folder: &Path) -> std::io::Result<File> {
+    let path = folder.join(LOG);
+    std::fs::create_dir_all(folder)?;
+    if path.metadata().is_ok_and(|found| found.len() > LARGEST_LOG) {
+        // Another process may have been quicker; then there is nothing to put aside.
+        let _ = std::fs::rename(&path, folder.join(OLD_LOG));
+    }
+    OpenOptions::new().append(true).create(true).mode(0o600).open(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_that_never_stops_complaining_does_not_fill_the_disk() {
+        let home = tempfile::tempdir().unwrap();
+        let mut log = Log::of(home.path(), "box");
+        let path = home.path().join("logs").join(LOG);
+        assert!(!path.exists(), "nothing is there before somebody complains");
+        for _ in 0..2_000 {
+            log.write(&"x".repeat(1_000));
+        }
+        let text = std::fs::read_to_string(path).unwrap();
+        assert!(text.len() < MOST_OF_ONE_RUN + 100, "{}", text.len());
+        assert_eq!(text.lines().last(), Some("[box] … (more than this log has room for)"));
+    }
+
+    #[test]
+    fn programs_are_found_like_a_shell_finds_them() {
+        let nowhere = Path::new("/nonexistent");
+        assert_eq!(found("sh", "/nonexistent:/bin", nowhere, nowhere), Some(PathBuf::from("/bin/sh")));
+        assert_eq!(found("/bin/sh", "", nowhere, nowhere), Some(PathBuf::from("/bin/sh")));
+        assert_eq!(found("~/sh", "", Path::new("/bin"), nowhere), Some(PathBuf::from("/bin/sh")));
+        assert_eq!(found("./sh", "", nowhere, Path::new("/bin")), Some(PathBuf::from("/bin/./sh")));
+        assert_eq!(found("no-such-program", "/bin", nowhere, nowhere), None);
+        assert_eq!(found("etc", "/", nowhere, nowhere), None, "a folder is no program");
     }
 }

@@ -155,7 +155,7 @@ def main():
             page = {"tools": [TOOLS[name] for name in (names[half:] if rest else names[:half])]}
             send({"id": identity, "result": page if rest else {**page, "nextCursor": "rest"}})
             if rest:
-                note("listed", "x")
+                note(f"listed{STARTS}", "x")
         elif method == "tools/call":
             if params["name"] == "refuse":
                 send({"id": identity, "error": {"code": -32602, "message": "not like that"}})
