@@ -140,7 +140,7 @@ struct Size {
 /// Without functions that call themselves.
 fn measure(root: &NodeRef<'_>) -> Size {
     let mut size = Size { elements: 0, depth: 0 };
-    let mut open = vec![(root.clone(), 0)];
+    let mut open = vec![(*root, 0)];
     while let Some((node, depth)) = open.pop() {
         size.elements += 1;
         size.depth = size.depth.max(depth);
