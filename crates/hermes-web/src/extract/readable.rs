@@ -45,12 +45,13 @@ pub async fn readable(html: String, url: Url) -> Option<Readable> {
 
 /// The same on this thread, which needs a large stack.
 pub fn of_html(html: &str, url: &Url) -> Readable {
+    let html = &scan::plainer(html);
     if scan::build(html) == Build::Trap {
         return Readable { title: String::new(), text: scan::text(html) };
     }
-    let document = Document::from(html);
+    let document = Document::from(html.as_str());
     let title = one_line(&document.select_single("title").text());
-    let size = measure(&document.root());
+    let size = measure(document.root());
     if size.depth > DEEPEST {
         return Readable { title, text: scan::text(html) };
     }
@@ -72,7 +73,7 @@ fn article(html: &str, url: &Url) -> Option<Readable> {
     let mut reader = Readability::new(html, Some(url.as_str()), Some(config)).ok()?;
     let article = reader.parse().ok()?;
     let found = Document::from(article.content);
-    if measure(&found.root()).depth > DEEPEST {
+    if measure(found.root()).depth > DEEPEST {
         return None;
     }
     Some(Readable { title: one_line(&article.title), text: markdown(&found.html()) })
@@ -138,9 +139,9 @@ struct Size {
 }
 
 /// Without functions that call themselves.
-fn measure(root: &NodeRef<'_>) -> Size {
+fn measure(root: NodeRef<'_>) -> Size {
     let mut size = Size { elements: 0, depth: 0 };
-    let mut open = vec![(*root, 0)];
+    let mut open = vec![(root, 0)];
     while let Some((node, depth)) = open.pop() {
         size.elements += 1;
         size.depth = size.depth.max(depth);

@@ -1,13 +1,16 @@
 //! A quick look at a page before it is taken apart, in time that grows with its length alone.
 //!
-//! Reading HTML as browsers do takes time by the square for pages that nest without end or pile up attributes, and nothing
-//! can stop such work. So tags are counted first, without understanding them; a page that is built like a trap is not
-//! parsed at all, and its text is what stands between its tags.
+//! Reading HTML as browsers do takes time by the square for pages that nest without end or pile up attributes, and makes
+//! copies of words of emphasis that are never closed; nothing can stop such work. So a page is made plainer first (no
+//! scripts, no emphasis with attributes), its tags are counted without understanding them, and one that is built like a
+//! trap is not parsed at all: its text is what stands between its tags.
 
 /// Levels that no honest page has.
 const DEEPEST: usize = 500;
 /// Attributes of one tag, likewise.
 const MOST_ATTRIBUTES: usize = 500;
+/// Tags that open something, likewise.
+const MOST_TAGS: usize = 150_000;
 
 /// Elements that have no end, or end by themselves where the next begins.
 const SHALLOW: [&str; 33] = [
@@ -39,6 +42,57 @@ const DRAWN: [&str; 19] = [
 ];
 /// Elements whose content is not text.
 const RAW: [&str; 2] = ["script", "style"];
+/// Emphasis that is read; its attributes are not.
+const EMPHASIS: [&str; 5] = ["b", "code", "em", "i", "strong"];
+/// Emphasis that is not.
+const ORNAMENT: [&str; 8] = ["big", "font", "nobr", "s", "small", "strike", "tt", "u"];
+/// What a closing tag does not reach through.
+const SCOPES: [&str; 8] = ["applet", "caption", "foreignobject", "marquee", "object", "svg", "table", "template"];
+/// What the closing tag of a mere word does not reach through.
+const BLOCKS: [&str; 40] = [
+    "address",
+    "article",
+    "aside",
+    "blockquote",
+    "button",
+    "center",
+    "details",
+    "dialog",
+    "dir",
+    "div",
+    "dl",
+    "fieldset",
+    "figcaption",
+    "figure",
+    "footer",
+    "form",
+    "h1",
+    "h2",
+    "h3",
+    "h4",
+    "h5",
+    "h6",
+    "header",
+    "hgroup",
+    "iframe",
+    "listing",
+    "main",
+    "menu",
+    "nav",
+    "noembed",
+    "noframes",
+    "noscript",
+    "ol",
+    "pre",
+    "search",
+    "section",
+    "select",
+    "summary",
+    "textarea",
+    "ul",
+];
+/// Stands for what was left out, so that what is around it does not grow together.
+const NOTHING: &str = "<!---->";
 
 /// How a page is built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,7 +105,7 @@ pub(super) enum Build {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Piece<'h> {
     Text(&'h str),
-    Tag { name: &'h str, attributes: usize, form: Form },
+    Tag { name: &'h str, attributes: usize, form: Form, whole: &'h str },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,28 +116,59 @@ enum Form {
     Slashed,
 }
 
-pub(super) fn build(html: &str) -> Build {
-    let (mut depth, mut in_drawing) = (0usize, false);
+/// The page without scripts and styles and with emphasis that cannot pile up.
+pub(super) fn plainer(html: &str) -> String {
+    let mut out = String::with_capacity(html.len());
     for piece in pieces(html) {
-        let Piece::Tag { name, attributes, form } = piece else { continue };
-        let is = |names: &[&str]| names.iter().any(|known| name.eq_ignore_ascii_case(known));
-        match form {
-            Form::Close => {
-                in_drawing &= !is(&["svg"]);
-                depth = depth.saturating_sub(usize::from(!is(&SHALLOW)));
+        match piece {
+            Piece::Text(text) => out.push_str(text),
+            Piece::Tag { name, .. } if is(name, &RAW) || is(name, &ORNAMENT) => out.push_str(NOTHING),
+            Piece::Tag { name, form, .. } if is(name, &EMPHASIS) => {
+                out.push_str(if form == Form::Close { "</" } else { "<" });
+                out.push_str(name);
+                out.push('>');
             }
-            _ if is(&SHALLOW) => in_drawing = false,
-            Form::Slashed if in_drawing && is(&DRAWN) => {}
+            Piece::Tag { whole, .. } => out.push_str(whole),
+        }
+    }
+    out
+}
+
+fn is(name: &str, names: &[&str]) -> bool {
+    names.iter().any(|known| name.eq_ignore_ascii_case(known))
+}
+
+pub(super) fn build(html: &str) -> Build {
+    let (mut open, mut tags): (Vec<&str>, usize) = (Vec::new(), 0);
+    for piece in pieces(html) {
+        let Piece::Tag { name, attributes, form, .. } = piece else { continue };
+        match form {
+            Form::Close => close(&mut open, name),
+            _ if is(name, &SHALLOW) => tags += 1,
+            Form::Slashed if is(name, &DRAWN) && open.iter().rev().any(|open| is(open, &["svg"])) => tags += 1,
             Form::Open | Form::Slashed => {
-                in_drawing = is(&["svg"]) || (in_drawing && is(&DRAWN));
-                depth += 1;
+                open.push(name);
+                tags += 1;
             }
         }
-        if depth > DEEPEST || attributes > MOST_ATTRIBUTES {
+        if open.len() > DEEPEST || attributes > MOST_ATTRIBUTES || tags > MOST_TAGS {
             return Build::Trap;
         }
     }
     Build::Usual
+}
+
+/// Closes what browsers would close, or less.
+fn close(open: &mut Vec<&str>, name: &str) {
+    for (at, above) in open.iter().enumerate().rev() {
+        if above.eq_ignore_ascii_case(name) {
+            open.truncate(at);
+            return;
+        }
+        if is(above, &SCOPES) || (is(above, &BLOCKS) && !is(name, &BLOCKS) && !is(name, &SCOPES)) {
+            return;
+        }
+    }
 }
 
 /// What stands between the tags, a line for each piece.
@@ -114,7 +199,7 @@ fn pieces(html: &str) -> impl Iterator<Item = Piece<'_>> {
         if let Some((tag, behind)) = tag(rest) {
             rest = behind;
             if let Piece::Tag { name, form: Form::Open | Form::Slashed, .. } = tag
-                && RAW.iter().any(|raw| name.eq_ignore_ascii_case(raw))
+                && is(name, &RAW)
             {
                 rest = behind_raw(behind, name);
             }
@@ -135,38 +220,72 @@ fn begins_tag(html: &str, at: usize) -> bool {
     first.is_some_and(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'!' | b'?'))
 }
 
-/// The tag that a text begins with, and what is behind it.
+/// Where inside of a tag a byte stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Inside {
+    Gap,
+    Name,
+    BehindName,
+    BeforeValue,
+    Quoted(u8),
+    Bare,
+}
+
+/// The tag that a text begins with, and what is behind it. Quotes count where browsers count them.
 fn tag(html: &str) -> Option<(Piece<'_>, &str)> {
     let inside = html.strip_prefix('<').filter(|_| begins_tag(html, 0))?;
     let (inside, closes) = inside.strip_prefix('/').map_or((inside, false), |inside| (inside, true));
     let end = inside.find(|c: char| c.is_ascii_whitespace() || matches!(c, '/' | '>')).unwrap_or(inside.len());
     let (name, inside) = inside.split_at(end);
-    let (mut quote, mut attributes, mut between, mut slashed) = (None, 0usize, true, false);
+    let (mut state, mut attributes, mut slashed) = (Inside::Gap, 0, false);
     for (at, byte) in inside.bytes().enumerate() {
-        match (quote, byte) {
-            (Some(open), _) if open == byte => quote = None,
-            (Some(_), _) => {}
-            (None, b'>') => {
-                let form = if closes {
-                    Form::Close
-                } else if slashed {
-                    Form::Slashed
-                } else {
-                    Form::Open
-                };
-                return Some((Piece::Tag { name, attributes, form }, inside.get(at + 1..).unwrap_or_default()));
-            }
-            (None, b'"' | b'\'') if !between => quote = Some(byte),
-            (None, _) => {
-                slashed = byte == b'/';
-                let is_gap = byte.is_ascii_whitespace() || slashed;
-                attributes += usize::from(between && !is_gap);
-                between = is_gap;
+        if byte == b'>' && !matches!(state, Inside::Quoted(_)) {
+            let form = if closes {
+                Form::Close
+            } else if slashed {
+                Form::Slashed
+            } else {
+                Form::Open
+            };
+            let behind = inside.get(at + 1..).unwrap_or_default();
+            let whole = html.get(..html.len() - behind.len()).unwrap_or_default();
+            return Some((Piece::Tag { name, attributes, form, whole }, behind));
+        }
+        let before = state;
+        state = stepped(state, byte);
+        attributes += usize::from(state == Inside::Name && before != Inside::Name);
+        slashed = byte == b'/' && state == Inside::Gap;
+    }
+    // It never ends: browsers leave it out, and all that is behind it.
+    Some((Piece::Tag { name: "", attributes, form: Form::Close, whole: NOTHING }, ""))
+}
+
+fn stepped(state: Inside, byte: u8) -> Inside {
+    let space = byte.is_ascii_whitespace();
+    match (state, byte) {
+        (Inside::Quoted(open), _) => {
+            if open == byte {
+                Inside::Gap
+            } else {
+                state
             }
         }
+        (Inside::Bare, _) => {
+            if space {
+                Inside::Gap
+            } else {
+                state
+            }
+        }
+        (Inside::BeforeValue, _) if space => state,
+        (Inside::BeforeValue, b'"' | b'\'') => Inside::Quoted(byte),
+        (Inside::BeforeValue, _) => Inside::Bare,
+        (_, b'/') => Inside::Gap,
+        (Inside::Name | Inside::BehindName, b'=') => Inside::BeforeValue,
+        (Inside::Name | Inside::BehindName, _) if space => Inside::BehindName,
+        (Inside::Gap, _) if space => state,
+        (Inside::Gap | Inside::Name | Inside::BehindName, _) => Inside::Name,
     }
-    // It never ends: browsers leave it out.
-    Some((Piece::Tag { name, attributes, form: Form::Open }, ""))
 }
 
 /// What is behind the content of a script.
@@ -204,14 +323,25 @@ mod tests {
             "<div>".repeat(5_000),
             "<div/>".repeat(5_000),
             "<svg><div/>".repeat(5_000),
+            "<div></x>".repeat(5_000),
+            "<span><div></span>".repeat(5_000),
+            "<div><table></div>".repeat(5_000),
+            "<p>".repeat(200_000),
             "<x-y/>".repeat(5_000),
             "<table><tr><td>".repeat(5_000),
             format!("<p {}>", "a=1 ".repeat(5_000)),
-            format!("<svg><p>{}", "<path/>".repeat(5_000)),
+            format!("<p>{}", "<path/>".repeat(5_000)),
         ];
         for html in traps {
             assert_eq!(build(&html), Build::Trap, "{}", html.chars().take(60).collect::<String>());
         }
+    }
+
+    #[test]
+    fn emphasis_cannot_pile_up_and_scripts_are_gone() {
+        let html = "a<<script>x</script>b c=1><B id=1>bold</B><font color=red>red</font><i class=\"x>y\">i</i><p x\">z";
+        let nothing = "a<<!----><!---->b c=1><B>bold</B><!---->red<!----><i>i</i><p x\">z";
+        assert_eq!(plainer(html), nothing);
     }
 
     #[test]
