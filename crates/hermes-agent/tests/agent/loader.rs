@@ -49,7 +49,7 @@ fn search(words: &str) -> Move {
     Move::say("").call("tool_search", json!({ "query": words }))
 }
 
-fn through(name: &str, arguments: Value) -> Move {
+fn through(name: &str, arguments: &Value) -> Move {
     Move::say("").call("tool_call", json!({"name": name, "arguments": arguments}))
 }
 
@@ -71,10 +71,10 @@ async fn tools_come_and_go_and_no_byte_moves() {
             search("create an issue"),
             Move::say("There is no such tool yet."),
             search("create an issue"),
-            through(CREATE, json!({"n": 1})),
+            through(CREATE, &json!({"n": 1})),
             Move::say("Created."),
-            through(CREATE, json!({"n": 2})),
-            through(CLOSE, json!({"n": 2})),
+            through(CREATE, &json!({"n": 2})),
+            through(CLOSE, &json!({"n": 2})),
             Move::say("Closed."),
         ])
         .await;
@@ -157,7 +157,7 @@ async fn a_tool_that_was_found_may_be_called_by_its_own_name() {
 #[tokio::test]
 async fn a_call_through_the_loader_that_was_cut_off_is_told_by_the_name_of_its_tool() {
     for mode in MODES {
-        let server = ModelServer::start([through(CREATE, json!({"n": 1})), Move::say("I look first.")]).await;
+        let server = ModelServer::start([through(CREATE, &json!({"n": 1})), Move::say("I look first.")]).await;
         let stage = stage(&server, mode, with_server()).await;
         Puppet::doing(CREATE, |_, _| std::future::pending()).of("mcp-github").on(&stage);
         let mut agent = begin(&stage);
@@ -187,7 +187,7 @@ async fn a_call_through_the_loader_that_was_cut_off_is_told_by_the_name_of_its_t
 async fn who_resumes_has_the_loader_or_not_by_the_settings_of_now() {
     for mode in MODES {
         let server =
-            ModelServer::start([Move::say("Nothing to do."), through(CREATE, json!({"n": 1})), Move::say("Created.")])
+            ModelServer::start([Move::say("Nothing to do."), through(CREATE, &json!({"n": 1})), Move::say("Created.")])
                 .await;
         let mut stage = stage(&server, mode, json!({})).await;
         stage.turn(&mut begin(&stage), "Hello.").await;
@@ -209,7 +209,7 @@ async fn a_sub_agent_reaches_the_servers_of_its_parent_unless_that_is_switched_o
         config["delegation"] = json!({"inherit_mcp_toolsets": inherits});
         let server = ModelServer::start([
             Move::say("").call("delegate_task", json!({"goal": "Create an issue"})),
-            through(CREATE, json!({"n": 1})),
+            through(CREATE, &json!({"n": 1})),
             Move::say("Tried."),
             Move::say("Done."),
         ])
@@ -227,7 +227,7 @@ async fn a_sub_agent_reaches_the_servers_of_its_parent_unless_that_is_switched_o
 #[tokio::test]
 async fn calls_through_the_loader_run_side_by_side_and_the_same_one_twice_runs_once() {
     for mode in MODES {
-        let both = through(CREATE, json!({"n": 1}))
+        let both = through(CREATE, &json!({"n": 1}))
             .call("tool_call", json!({"name": CREATE, "arguments": {"n": 2}}))
             .call("tool_call", json!({"arguments": {"n": 1}, "name": CREATE}));
         let server = ModelServer::start([both, Move::say("Created.")]).await;
