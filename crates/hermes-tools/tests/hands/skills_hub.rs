@@ -42,6 +42,7 @@ fn what_hostile_skills_hold_is_found_and_named() {
 }
 
 #[test]
+#[allow(clippy::print_stdout, reason = "the rate is for whoever changes the rules")]
 fn ordinary_skills_come_in() {
     let scanner = Scanner::new();
     let alarm = |line: &'static str| {
