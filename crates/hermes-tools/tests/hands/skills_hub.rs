@@ -42,6 +42,7 @@ fn what_hostile_skills_hold_is_found_and_named() {
 }
 
 #[test]
+#[allow(clippy::print_stdout, reason = "the rate is for whoever changes the rules")]
 fn ordinary_skills_come_in() {
     let scanner = Scanner::new();
     let alarm = |line: &'static str| {
@@ -298,7 +299,7 @@ fn what_comes_with_the_program_is_copied_renewed_and_left_in_peace() {
     fs::write(scene.own("basics/long-document/SKILL.md"), &older).expect("older");
     let hash = Parcel::read(&scene.own("basics/long-document")).expect("a skill").digest();
     let old = manifest.lines().find(|line| line.starts_with("long-document:")).expect("its line");
-    let manifest = manifest.replace(old, &format!("long-document:{}", &hash[..32]));
+    let manifest = manifest.replace(old, &format!("long-document:{}", hash.get(..32).expect("a hash")));
     fs::write(scene.own(".bundled_manifest"), format!("{manifest}google-workspace:0123\n")).expect("a list");
     fs::remove_file(scene.own(".bundled_stamp")).expect("a stamp");
     let again = seed();

@@ -47,11 +47,11 @@ pub(super) fn make(
     now: SystemTime,
     stop: &Stop,
 ) -> Result<Made, String> {
-    let shelf = Shelf::open(&settings.around.hermes_home).map_err(sentence)?;
-    let turn = shelf.turn(stop).map_err(sentence)?;
+    let shelf = Shelf::open(&settings.around.hermes_home).map_err(ending)?;
+    let turn = shelf.turn(stop).map_err(ending)?;
     let aim = Aim::take(wish, settings, scanner)?;
     if let Change::Delete { absorbed_into } = &wish.change {
-        turn.remove(&aim.below).map_err(sentence)?;
+        turn.remove(&aim.below).map_err(ending)?;
         usage::forget(&turn, &aim.name);
         let heir = absorbed_into.as_ref().map(|heir| format!(" Its content is in '{heir}' now.")).unwrap_or_default();
         let message = format!("The skill '{}' is deleted.{heir}", aim.name);
@@ -147,6 +147,14 @@ fn guard(wish: &Wish, aim: &Aim, after: Option<&str>, scanner: &Scanner) -> Resu
     }
 }
 
+/// Errors of the shelf are sentences without their end.
+fn ending(error: ShelfError) -> String {
+    match error {
+        ShelfError::Path(why) if why.ends_with('.') => why,
+        error => format!("{error}."),
+    }
+}
+
 fn told(wish: &Wish, aim: &Aim, count: &usize) -> Told {
     let Aim { name, below, .. } = aim;
     let file = wish.file().unwrap_or_default();
@@ -171,9 +179,4 @@ fn told(wish: &Wish, aim: &Aim, count: &usize) -> Told {
         _ => None,
     };
     Told { success: true, message, path: Some(below.clone()), hint }
-}
-
-#[expect(clippy::needless_pass_by_value, reason = "the form that map_err calls")]
-fn sentence(error: ShelfError) -> String {
-    format!("{error}.")
 }
