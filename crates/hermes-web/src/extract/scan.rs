@@ -9,8 +9,10 @@
 const DEEPEST: usize = 500;
 /// Attributes of one tag, likewise.
 const MOST_ATTRIBUTES: usize = 500;
-/// Tags that open something, likewise.
-const MOST_TAGS: usize = 150_000;
+/// Elements that come of a page, likewise: every tag, and with it the emphasis that is open there, which is made anew.
+const MOST_ELEMENTS: usize = 150_000;
+/// Of the same emphasis no more than this is made anew.
+const ALIKE: usize = 3;
 
 /// Elements that have no end, or end by themselves where the next begins.
 const SHALLOW: [&str; 33] = [
@@ -44,7 +46,9 @@ const DRAWN: [&str; 19] = [
 const RAW: [&str; 2] = ["script", "style"];
 /// Emphasis that is read; its attributes are not.
 const EMPHASIS: [&str; 5] = ["b", "code", "em", "i", "strong"];
-/// Emphasis that is not.
+/// All that is made anew.
+const RENEWED: [&str; 6] = ["a", "b", "code", "em", "i", "strong"];
+/// Emphasis that is not read.
 const ORNAMENT: [&str; 8] = ["big", "font", "nobr", "s", "small", "strike", "tt", "u"];
 /// What a closing tag does not reach through.
 const SCOPES: [&str; 8] = ["applet", "caption", "foreignobject", "marquee", "object", "svg", "table", "template"];
@@ -139,19 +143,22 @@ fn is(name: &str, names: &[&str]) -> bool {
 }
 
 pub(super) fn build(html: &str) -> Build {
-    let (mut open, mut tags): (Vec<&str>, usize) = (Vec::new(), 0);
+    let (mut open, mut elements, mut renewed) = (Vec::new(), 0, [0usize; RENEWED.len()]);
     for piece in pieces(html) {
         let Piece::Tag { name, attributes, form, .. } = piece else { continue };
+        if let Some((_, count)) = RENEWED.iter().zip(&mut renewed).find(|(known, _)| name.eq_ignore_ascii_case(known)) {
+            *count = if form == Form::Close { count.saturating_sub(1) } else { *count + 1 };
+        }
+        if form != Form::Close {
+            elements += 1 + renewed.iter().map(|count| count.min(&ALIKE)).sum::<usize>();
+        }
         match form {
             Form::Close => close(&mut open, name),
-            _ if is(name, &SHALLOW) => tags += 1,
-            Form::Slashed if is(name, &DRAWN) && open.iter().rev().any(|open| is(open, &["svg"])) => tags += 1,
-            Form::Open | Form::Slashed => {
-                open.push(name);
-                tags += 1;
-            }
+            _ if is(name, &SHALLOW) => {}
+            Form::Slashed if is(name, &DRAWN) && open.iter().rev().any(|open| is(open, &["svg"])) => {}
+            Form::Open | Form::Slashed => open.push(name),
         }
-        if open.len() > DEEPEST || attributes > MOST_ATTRIBUTES || tags > MOST_TAGS {
+        if open.len() > DEEPEST || attributes > MOST_ATTRIBUTES || elements > MOST_ELEMENTS {
             return Build::Trap;
         }
     }
@@ -327,6 +334,7 @@ mod tests {
             "<span><div></span>".repeat(5_000),
             "<div><table></div>".repeat(5_000),
             "<p>".repeat(200_000),
+            format!("{}{}", "<b><i><em>".repeat(3), "<p>x".repeat(20_000)),
             "<x-y/>".repeat(5_000),
             "<table><tr><td>".repeat(5_000),
             format!("<p {}>", "a=1 ".repeat(5_000)),
