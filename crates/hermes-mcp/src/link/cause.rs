@@ -99,7 +99,7 @@ pub(crate) fn told(error: &(dyn Error + 'static)) -> String {
 }
 
 /// An error and what caused it. The library does not name the error of the client as a cause, though it is one.
-fn causes(error: &(dyn Error + 'static)) -> impl Iterator<Item = &(dyn Error + 'static)> {
+fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
     std::iter::successors(Some(error), |&error| match error.downcast_ref::<Http>() {
         Some(Http::Client(cause)) => Some(cause as &(dyn Error + 'static)),
         _ => error.source(),
