@@ -21,6 +21,7 @@ use regex::RegexSet;
 use rules::TABLE;
 use serde::Serialize;
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 use unicode_normalization::UnicodeNormalization as _;
 
@@ -192,7 +193,7 @@ fn logical_lines(text: &str) -> Vec<(usize, String)> {
     lines
 }
 
-/// As a machine would read it in the end: without look-alikes and what nobody sees, and with runs of spaces as one.
+/// As a machine would read it in the end: without look-alikes and without what nobody sees.
 fn undisguised(line: &str) -> String {
     if line.is_ascii() {
         return line.to_owned();
@@ -211,6 +212,15 @@ fn steering(file: &str, text: &str, scanner: &Scanner) -> Vec<Finding> {
         move |threat: &Threat| ids.iter().any(|id| *id == threat.id)
     };
     let (everywhere, in_context) = (is_in(Scope::All), is_in(Scope::Context));
+    let mut places: BTreeMap<String, (usize, String)> = BTreeMap::new();
+    for (number, line) in text.lines().enumerate() {
+        if places.len() == all.len() {
+            break;
+        }
+        for found in scanner.scan(line, Scope::Strict) {
+            places.entry(found.id.into_owned()).or_insert_with(|| (number + 1, excerpt(line)));
+        }
+    }
     let finding = |threat: Threat| {
         let severity = match () {
             () if USUAL_IN_SKILLS.contains(&threat.id.as_ref()) => Severity::Medium,
@@ -219,12 +229,7 @@ fn steering(file: &str, text: &str, scanner: &Scanner) -> Vec<Finding> {
             () if in_context(&threat) => Severity::High,
             () => Severity::Medium,
         };
-        let is_here = |line: &str| scanner.scan(line, Scope::Strict).iter().any(|found| found.id == threat.id);
-        let (line, excerpt) = text
-            .lines()
-            .enumerate()
-            .find(|(_, line)| is_here(line))
-            .map_or((0, String::new()), |(number, line)| (number + 1, excerpt(line)));
+        let (line, excerpt) = places.get(threat.id.as_ref()).cloned().unwrap_or_default();
         Finding {
             severity,
             category: Category::Injection,

@@ -59,7 +59,7 @@ pub(super) static TABLE: &[Rule] = &[
     row(Injection, Critical, "unasked_consent", "wants commands run without asking", r"\b(never|do not|don't|without)\b.{0,40}\b(ask(ing)?|wait(ing)? for|request(ing)?)\b.{0,30}\b(approval|permission|consent|confirmation)\b.{0,60}\b(command|delete|rm|send|upload|install|run)"),
     row(Injection, High, "gate_off", "wants the approval of commands switched off", r"\bhermes\b.*--yolo\b|hermes_yolo_mode|approvals\.mode\s*[:=]?\s*off|\bcommand_allowlist\b"),
     row(Injection, Medium, "gate_off_elsewhere", "lets another agent run commands without asking", r"dangerously[-_ ]skip[-_ ]permissions|--yolo\b|dangerously-bypass-approvals"),
-    row(Injection, Critical, "hidden_comment", "gives orders in a comment nobody sees", r"<!--.{0,200}\b(ignore (all|any|every|previous|prior|the)|execute|run the|send|do not (tell|mention)|system prompt|assistant\s*:).{0,300}-->"),
+    row(Injection, Critical, "hidden_comment", "gives orders in a comment nobody sees", r"<!--.{0,200}\b(ignore (all|any|every|previous|prior|the)|send (me|all|every|the|your)|do not (tell|mention)|system prompt|assistant\s*:).{0,300}-->"),
     row(Injection, High, "always_active", "wants to be followed whatever the person asks", r"\b(always|must|automatically)\b.{0,30}\b(load|apply|run|follow|execute)\b.{0,30}\bthis skill\b.{0,50}\b(every|each|all|regardless|whatever|even if)\b"),
     row(Injection, High, "writes_instructions", "changes the instructions of agents", r#"(\S\s+>>?|\btee(\s+-a)?)\s*["']?\S*\b(AGENTS\.md|CLAUDE\.md|SOUL\.md|\.cursorrules|\.hermes\.md|MEMORY\.md|USER\.md|copilot-instructions\.md)\b"#),
     row(Injection, High, "data_address", "has a page inside of an address", r#"data:text/(html|javascript)[;,]"#),
