@@ -1,7 +1,7 @@
 //! A model that writes a script instead of making one call after another.
 
 use crate::stage::{MODES, Stage, told};
-use hermes_core::store::Ledger as _;
+use hermes_core::store::Ledger;
 use hermes_testkit::{ModelServer, Move};
 use hermes_types::{Event, OutcomeKind};
 use serde_json::{Value, json};
