@@ -2,7 +2,7 @@
 //!
 //! Whoever writes the summary answers at once, so that nothing but our own work is on the clock.
 
-use hermes_core::context::{Compressor, Engine, Job, Material, Meter, Policy, Room, Rows, Scribe, Trigger};
+use hermes_core::context::{Compressor, Engine, Job, Material, Meter, Notes, Policy, Room, Rows, Scribe, Trigger};
 use hermes_types::{Assistant, CallId, Fault, Message, Reply, ToolCall};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -65,6 +65,8 @@ fn pass(history: &[Arc<Message>], meter: &Meter, window: u64) -> (Duration, &'st
         policy: &policy,
         rows: &rows,
         focus: None,
+        notes: Notes::Nowhere,
+        resting: None,
         trigger: Trigger::Threshold,
         meter,
     };

@@ -37,7 +37,7 @@ pub(crate) fn run() {
     println!();
 }
 
-struct Bench {
+pub(crate) struct Bench {
     folder: tempfile::TempDir,
     runtime: tokio::runtime::Runtime,
     hands: Hands,
@@ -54,6 +54,11 @@ impl LastingConsent for Forgetful {
 
 impl Bench {
     fn new() -> Self {
+        Self::with(&Value::Null)
+    }
+
+    /// With these settings.
+    pub(crate) fn with(config: &Value) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         let at = |name: &str| {
@@ -81,14 +86,15 @@ impl Bench {
             listener: Arc::new(|_: Event| {}),
         };
         let guard = runtime.enter();
-        let desk = Desk::new(Workshop::new(Settings::plain(around), ports), SessionId::new("bench"));
+        let desk = Desk::new(Workshop::new(Settings::read(config, around).0, ports), SessionId::new("bench"));
         let registry = Arc::new(builtin::registry(clock, desk.settings(), None));
-        let names = registry.describe().iter().map(|tool| tool.card.name.to_string()).collect();
+        let names: std::collections::BTreeSet<String> =
+            registry.describe().iter().map(|tool| tool.card.name.to_string()).collect();
         drop(guard);
         Self { folder, runtime, hands: Hands::new(registry, names), desk }
     }
 
-    fn call(&self, calls: &[(&str, Value)]) -> Vec<Finished> {
+    pub(crate) fn call(&self, calls: &[(&str, Value)]) -> Vec<Finished> {
         let calls: Vec<ToolCall> = calls
             .iter()
             .enumerate()
@@ -237,12 +243,12 @@ fn spawn(command: &str) -> std::process::Child {
 }
 
 #[derive(Clone, Copy)]
-struct Timed {
-    best: Duration,
-    median: Duration,
+pub(crate) struct Timed {
+    pub(crate) best: Duration,
+    pub(crate) median: Duration,
 }
 
-fn timed(work: impl FnMut()) -> Timed {
+pub(crate) fn timed(work: impl FnMut()) -> Timed {
     timed_times(RUNS, work)
 }
 
@@ -262,10 +268,10 @@ fn timed_times(runs: usize, mut work: impl FnMut()) -> Timed {
     Timed { best: spent[0], median: spent[runs / 2] }
 }
 
-fn row(what: &str, timed: Timed, goal: &str, baseline: &str) {
+pub(crate) fn row(what: &str, timed: Timed, goal: &str, baseline: &str) {
     println!("{what:<40} {:>10} {:>10} {goal:>10}   {baseline}", ms(timed.best), ms(timed.median));
 }
 
-fn ms(time: Duration) -> String {
+pub(crate) fn ms(time: Duration) -> String {
     format!("{:.3} ms", time.as_secs_f64() * 1e3)
 }

@@ -18,6 +18,7 @@ mod decode;
 mod economy;
 mod hands;
 mod program;
+mod reach;
 mod record;
 mod store;
 mod turns;
@@ -36,12 +37,14 @@ fn main() -> ExitCode {
             hands::run();
             turns::run();
             compress::run();
+            reach::run();
         }
         ["bench", "decode"] => decode::run(),
         ["bench", "program"] => program::run(),
         ["bench", "hands"] => hands::run(),
         ["bench", "loop"] => turns::run(),
         ["bench", "compress"] => compress::run(),
+        ["bench", "reach"] => reach::run(),
         ["bench", "economy"] => economy::run(&program::built()),
         ["bench", "economy", program] => economy::run(Path::new(program)),
         ["bench", "store"] => store::run(),
@@ -52,7 +55,7 @@ fn main() -> ExitCode {
         ["record", program] => record::run(Path::new(program)),
         _ => {
             eprintln!(
-                "usage: cargo xtask bench [decode|program|hands|loop|compress|economy [PROGRAM]|store [large|open]] | record [PROGRAM]"
+                "usage: cargo xtask bench [decode|program|hands|loop|compress|reach|economy [PROGRAM]|store [large|open]] | record [PROGRAM]"
             );
             return ExitCode::from(2);
         }

@@ -2,6 +2,7 @@
 
 use crate::crew::{AgentCrew, session_id};
 use crate::hands::DeskHands;
+use crate::notebook::Notebook;
 use hermes_core::ask::Manner;
 use hermes_core::book::Book;
 use hermes_core::clock::Clock;
@@ -12,17 +13,19 @@ use hermes_core::stop::Stop;
 use hermes_core::store::{SessionStore, StoreError};
 use hermes_core::till::Till;
 use hermes_core::turn::budget::{ITERATIONS, Limits, Purse};
-use hermes_core::turn::{Asked, Economy, Inbox, Outcome, Ports, TurnHook, run_turn};
-use hermes_tools::desk::{Desk, Reach, Workshop};
+use hermes_core::turn::{
+    Asked, Economy, Inbox, Keeper, NotShorter, Outcome, Ports, Shorten, TurnHook, run_turn, shorten,
+};
+use hermes_tools::desk::{Desk, Pictures, Reach, Workshop};
 use hermes_tools::registry::Registry;
 use hermes_tools::run::Hook;
+use hermes_tools::toolset::Grant;
 use hermes_types::{
-    BreakCause, EndReason, Event, Kinship, Message, Moment, NewSession, Notice, Reasoning, RowState, SessionId, Spent,
-    StoredMessage,
+    BreakCause, CompressionRecord, Concession, EndReason, Event, Kinship, Message, Moment, NewSession, Notice,
+    Reasoning, RowState, SessionId, Spent, StoredMessage,
 };
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// What agents are made from: everything that comes from outside.
@@ -112,8 +115,9 @@ impl Default for Settings {
 pub struct Beginning {
     /// Its record; the system prompt in it is used as it is.
     pub session: NewSession,
-    /// The tools it may call.
-    pub tools: BTreeSet<String>,
+    /// What it may call, tools that join later included. Not kept with it: who goes on says it anew, and whether some
+    /// of its tools are found by searching is decided by the settings of then.
+    pub tools: Grant,
     /// Words behind the system prompt that are never kept.
     pub ephemeral: Option<String>,
     /// Messages behind the system prompt that are never kept.
@@ -125,8 +129,15 @@ pub struct Beginning {
 }
 
 impl Beginning {
-    pub fn new(session: NewSession, tools: BTreeSet<String>) -> Self {
-        Self { session, tools, ephemeral: None, prefill: Vec::new(), reach: Reach::Lasting, not_kept: None }
+    pub fn new(session: NewSession, tools: impl Into<Grant>) -> Self {
+        Self {
+            session,
+            tools: tools.into(),
+            ephemeral: None,
+            prefill: Vec::new(),
+            reach: Reach::Lasting,
+            not_kept: None,
+        }
     }
 }
 
@@ -206,13 +217,7 @@ impl Agent {
         Ok(Self { book: agent.book.read_up_to(newest), ..agent })
     }
 
-    fn of(
-        kit: Arc<Kit>,
-        mut talk: Conversation,
-        tools: BTreeSet<String>,
-        desk: Arc<Desk>,
-        unborn: Option<NewSession>,
-    ) -> Self {
+    fn of(kit: Arc<Kit>, mut talk: Conversation, tools: Grant, desk: Arc<Desk>, unborn: Option<NewSession>) -> Self {
         talk.reasoning = kit.settings.reasoning;
         talk.max_output_tokens = kit.settings.max_output_tokens;
         let book = Book::new(kit.store.clone(), talk.session.clone(), kit.clock.clone());
@@ -246,32 +251,42 @@ impl Agent {
 
     /// One turn, with all there is to know about it.
     pub async fn run_conversation(&mut self, asked: impl Into<Asked>, stop: &Stop) -> Outcome {
+        let purse = self.be_ready().await;
+        let _paying = self.kit.till.open(self.talk.session.clone(), purse.clone());
+        let fittings = Fittings::of(&self.kit, &self.hands);
+        let (hands, book, inbox) = (&self.hands, &self.book, &*self.inbox);
+        let ports = fittings.ports(&self.kit, hands, book, inbox, &purse);
+        let outcome = run_turn(&mut self.talk, asked.into(), &ports, stop).await;
+        self.remember_sight();
+        outcome
+    }
+
+    /// Makes the conversation shorter between two turns, because the person wants it or because it is crowded.
+    pub async fn shorten(&mut self, wish: &Shorten, stop: &Stop) -> Result<CompressionRecord, NotShorter> {
+        let purse = self.be_ready().await;
+        let _paying = self.kit.till.open(self.talk.session.clone(), purse.clone());
+        let fittings = Fittings::of(&self.kit, &self.hands);
+        let (hands, book, inbox) = (&self.hands, &self.book, &*self.inbox);
+        let ports = fittings.ports(&self.kit, hands, book, inbox, &purse);
+        shorten(&mut self.talk, wish, &ports, stop).await
+    }
+
+    /// The session on disk, and a purse for what comes.
+    async fn be_ready(&mut self) -> Arc<Purse> {
         self.be_born().await;
         let purse = self.purse_for_turn().await;
         if let Some(crew) = &self.crew {
             crew.pay_from(purse.clone());
         }
-        let kit = &self.kit;
-        let _paying = kit.till.open(self.talk.session.clone(), purse.clone());
-        let ports = Ports {
-            switchboard: &*kit.switchboard,
-            hands: &self.hands,
-            book: &self.book,
-            purse: &purse,
-            inbox: &self.inbox,
-            listener: &*kit.listener,
-            clock: &*kit.clock,
-            hooks: &kit.hooks,
-            manner: kit.settings.manner,
-            iterations: kit.settings.iterations,
-            economy: Economy {
-                policy: &kit.settings.compression,
-                engine: kit.settings.engine.engine(),
-                scribe: kit.scribe.as_deref(),
-                next_session: &|| session_id(kit.clock.now()),
-            },
-        };
-        run_turn(&mut self.talk, asked.into(), &ports, stop).await
+        purse
+    }
+
+    /// What a provider refused once in this conversation, tools do not try again.
+    fn remember_sight(&self) {
+        let pictures = [Concession::Images, Concession::ToolResultParts];
+        if pictures.into_iter().any(|concession| self.talk.line.concedes(concession)) {
+            self.desk().sight.set(Pictures::Unseen);
+        }
     }
 
     /// One turn: the answer, or everything about why there is none.
@@ -339,6 +354,49 @@ impl Agent {
         let today = now.to_zoned(TimeZone::system()).start_of_day();
         let began = today.map_or(now, |midnight| midnight.timestamp());
         Moment::from_seconds(began.as_duration().as_secs_f64())
+    }
+}
+
+/// What a turn needs besides the agent itself.
+struct Fittings {
+    keeper: Option<Notebook>,
+    next_session: Box<dyn Fn() -> SessionId + Send + Sync>,
+}
+
+impl Fittings {
+    fn of(kit: &Kit, hands: &DeskHands) -> Self {
+        let clock = kit.clock.clone();
+        let keeper = Notebook::of(hands, kit.clock.clone());
+        Self { keeper, next_session: Box::new(move || session_id(clock.now())) }
+    }
+
+    fn ports<'a>(
+        &'a self,
+        kit: &'a Kit,
+        hands: &'a DeskHands,
+        book: &'a Book,
+        inbox: &'a Inbox,
+        purse: &'a Purse,
+    ) -> Ports<'a> {
+        Ports {
+            switchboard: &*kit.switchboard,
+            hands,
+            book,
+            purse,
+            inbox,
+            listener: &*kit.listener,
+            clock: &*kit.clock,
+            hooks: &kit.hooks,
+            manner: kit.settings.manner,
+            iterations: kit.settings.iterations,
+            economy: Economy {
+                policy: &kit.settings.compression,
+                engine: kit.settings.engine.engine(),
+                scribe: kit.scribe.as_deref(),
+                keeper: self.keeper.as_ref().map(|keeper| keeper as &dyn Keeper),
+                next_session: &*self.next_session,
+            },
+        }
     }
 }
 

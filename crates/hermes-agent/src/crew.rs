@@ -17,14 +17,13 @@ use futures_util::future::{BoxFuture, join_all};
 use hermes_core::turn::budget::Purse;
 use hermes_tools::delegate::{self, Crew, DelegationSettings, Errand, Fate, Report, Role};
 use hermes_tools::desk::Cx;
-use std::collections::BTreeSet;
+use hermes_tools::toolset::Grant;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::Semaphore;
 
 /// Tools that no sub-agent has: they speak to people, act in the name of the person, or outlive the errand.
 const BLOCKED: [&str; 5] = ["clarify", "cronjob", "execute_code", "memory", "send_message"];
-const OF_MCP: &str = "mcp-";
 /// How long a sub-agent that was stopped has to end by itself; each generation less than the one that waits for it.
 /// Shorter than what a call is left after an interrupt, so that there is time for the reports.
 const GRACE: Duration = Duration::from_millis(1500);
@@ -33,7 +32,7 @@ const GRACE: Duration = Duration::from_millis(1500);
 pub(crate) struct AgentCrew {
     kit: Arc<Kit>,
     /// What the agent itself may call.
-    tools: BTreeSet<String>,
+    tools: Grant,
     /// Generations between the agent and the person: 0 is the person's own.
     depth: u32,
     /// As many work at the same time, over all calls of the agent.
@@ -44,11 +43,11 @@ pub(crate) struct AgentCrew {
 
 impl AgentCrew {
     /// For the agent a person speaks to.
-    pub(crate) fn of_person(kit: Arc<Kit>, tools: BTreeSet<String>) -> Arc<Self> {
+    pub(crate) fn of_person(kit: Arc<Kit>, tools: Grant) -> Arc<Self> {
         Self::at_depth(kit, tools, 0)
     }
 
-    fn at_depth(kit: Arc<Kit>, tools: BTreeSet<String>, depth: u32) -> Arc<Self> {
+    fn at_depth(kit: Arc<Kit>, tools: Grant, depth: u32) -> Arc<Self> {
         let seats = Semaphore::new(kit.shop.settings.delegation.side_by_side());
         Arc::new(Self { kit, tools, depth, seats, purse: Mutex::default() })
     }
@@ -74,18 +73,11 @@ impl AgentCrew {
         }
     }
 
-    /// What a sub-agent in this role may call: at most what its parent may.
-    fn tools_for(&self, role: Role) -> BTreeSet<String> {
-        let registry = &self.kit.registry;
-        let mut withheld: BTreeSet<String> = BLOCKED.iter().map(|name| (*name).to_owned()).collect();
-        if role == Role::Leaf {
-            withheld.insert(delegate::NAME.to_owned());
-        }
-        if !self.settings().inherit_mcp_toolsets {
-            let of_mcp = registry.toolsets().into_iter().filter(|toolset| toolset.starts_with(OF_MCP));
-            withheld.extend(of_mcp.flat_map(|toolset| registry.tools_of(&toolset)));
-        }
-        self.tools.difference(&withheld).cloned().collect()
+    /// What a sub-agent in this role may call: at most what its parent may, now and when tools join.
+    fn tools_for(&self, role: Role) -> Grant {
+        let granted = self.tools.clone().without(BLOCKED);
+        let granted = if role == Role::Leaf { granted.without([delegate::NAME]) } else { granted };
+        if self.settings().inherit_mcp_toolsets { granted } else { granted.without_servers() }
     }
 
     /// From an errand to its report, as soon as there is a seat.

@@ -8,28 +8,28 @@ use hermes_tools::desk::Desk;
 use hermes_tools::effects::Effects;
 use hermes_tools::registry::Registry;
 use hermes_tools::run::{self, Aborted, Hook, Witness};
+use hermes_tools::toolset::Grant;
 use hermes_types::{Finished, ToolCall, ToolDefinition};
-use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Tools at a desk.
 pub(crate) struct DeskHands {
-    registry: Arc<Registry>,
-    names: BTreeSet<String>,
     hands: run::Hands,
     desk: Arc<Desk>,
+    /// What a conversation with a loader was offered first, and is offered as long as it lives: whatever joins or
+    /// changes meanwhile is found by searching, and no byte moves for it.
+    first: OnceLock<Arc<[ToolDefinition]>>,
 }
 
 impl DeskHands {
-    pub(crate) fn new(
-        registry: Arc<Registry>,
-        names: BTreeSet<String>,
-        hooks: &[Arc<dyn Hook>],
-        desk: Arc<Desk>,
-    ) -> Self {
-        let hands = run::Hands::new(registry.clone(), names.clone());
+    pub(crate) fn new(registry: Arc<Registry>, grant: Grant, hooks: &[Arc<dyn Hook>], desk: Arc<Desk>) -> Self {
+        let hands = run::Hands::of_conversation(registry, grant, &desk.settings().loader);
         let hands = hooks.iter().fold(hands, |hands, hook| hands.with_hook(hook.clone()));
-        Self { registry, names, hands, desk }
+        Self { hands, desk, first: OnceLock::new() }
+    }
+
+    pub(crate) fn may_call(&self, tool: &str) -> bool {
+        self.hands.understands(tool)
     }
 
     pub(crate) fn desk(&self) -> &Arc<Desk> {
@@ -39,7 +39,15 @@ impl DeskHands {
 
 impl Hands for DeskHands {
     fn offered(&self) -> Arc<[ToolDefinition]> {
-        self.registry.offered(&self.names)
+        let now = || self.hands.registry().shared(self.hands.definitions());
+        match self.hands.loader() {
+            Some(_) => self.first.get_or_init(now).clone(),
+            None => now(),
+        }
+    }
+
+    fn understands(&self, name: &str) -> bool {
+        self.hands.understands(name)
     }
 
     fn begin_turn(&self) {

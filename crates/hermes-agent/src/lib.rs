@@ -7,6 +7,7 @@ mod agent;
 mod crew;
 pub mod gather;
 mod hands;
+mod notebook;
 pub mod replay;
 
 pub use agent::{Agent, Beginning, EngineName, Kit, Settings};

@@ -4,7 +4,6 @@ use crate::app::App;
 use crate::args::How;
 use crate::commands::Trouble;
 use crate::economy;
-use crate::extensions;
 use crate::hands::{self, Hands};
 use crate::settings::Settings;
 use hermes_agent::gather::{self, Answerer, PromptSettings, Sources};
@@ -14,12 +13,12 @@ use hermes_core::ports::{Listener, Switchboard};
 use hermes_core::prompt::Prompt;
 use hermes_core::store::{SessionStore, Sessions as _, StoreError};
 use hermes_core::turn::budget::{Caps, ITERATIONS, Limits};
-use hermes_model::resolve::{Ask, Runtime};
+use hermes_model::resolve::{Ask, Runtime, sees_results};
 use hermes_model::secret::Secret;
 use hermes_model::wire::ApiMode;
 use hermes_store::SqliteStore;
-use hermes_tools::desk::Reach;
-use hermes_tools::toolset::{self, Catalogue, Circumstances, Selection};
+use hermes_tools::desk::{Pictures, Reach};
+use hermes_tools::toolset::{self, Catalogue, Circumstances, Grant, Selection};
 use hermes_types::{Event, NewSession, Notice, SessionId, Usd, clip};
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
@@ -44,7 +43,7 @@ pub(crate) struct Parts<'a> {
     /// A person sees the words as they come.
     pub(crate) live: bool,
     /// What it may call.
-    pub(crate) tools: BTreeSet<String>,
+    pub(crate) tools: Grant,
     /// In place of `agent.max_turns`.
     pub(crate) max_turns: Option<u32>,
 }
@@ -77,6 +76,10 @@ impl Parts<'_> {
         };
         let window = usize::try_from(self.runtime.limits.context_window).unwrap_or(usize::MAX);
         agent.desk().room.for_window(window);
+        let stated = self.app.knowledge.config.model.supports_vision;
+        if sees_results(self.runtime, stated) {
+            agent.desk().sight.set(Pictures::Seen);
+        }
         Ok(agent)
     }
 
@@ -93,7 +96,7 @@ impl Parts<'_> {
             }
             (Session::Kept(id), Err(_)) => id,
         };
-        let offered = self.hands.registry.definitions(&self.tools).into_iter().map(|tool| tool.name).collect();
+        let offered = self.hands.known(self.tools.clone());
         let answerer = Answerer {
             model: self.runtime.model.clone(),
             provider: self.runtime.name.clone(),
@@ -235,9 +238,9 @@ fn limits(settings: &Settings) -> Result<Limits, Trouble> {
     Ok(Limits { turn: caps("turn")?, session, day })
 }
 
-/// The tools of a conversation: those of `-t`, or those the settings choose for the command line.
-pub(crate) fn offered(app: &App, hands: &Hands, how: &How) -> Result<BTreeSet<String>, Trouble> {
-    let catalogue = Catalogue::new(&hands.registry);
+/// What a conversation may call: the toolsets of `-t`, or those the settings choose for the command line.
+pub(crate) fn granted(app: &App, hands: &Hands, how: &How) -> Result<Grant, Trouble> {
+    let catalogue = hands.catalogue();
     let selection = match &how.toolsets {
         Some(names) => {
             let names = names.iter().map(|name| name.trim()).filter(|name| !name.is_empty());
@@ -249,23 +252,23 @@ pub(crate) fn offered(app: &App, hands: &Hands, how: &How) -> Result<BTreeSet<St
         }
         None => chosen(app, CLI, &catalogue),
     };
-    let selected = toolset::select(&hands.registry, &selection);
+    let selected = catalogue.select(&selection);
     match selected.unknown.first().filter(|_| how.toolsets.is_some()) {
         Some(unknown) => Err(Trouble::Usage(format!("no toolset is called `{unknown}`; `hermes tools` lists them"))),
-        None => Ok(selected.names),
+        None => Ok(selected.grant),
     }
 }
 
 /// The toolsets that the settings choose for a platform.
 pub(crate) fn chosen(app: &App, platform: &str, catalogue: &Catalogue<'_>) -> Selection {
-    let mut circumstances = Circumstances::default();
+    let servers = hands::servers(app).servers;
+    let mcp = servers.iter().map(|server| format!("mcp-{}", server.name)).collect();
+    let mut circumstances = Circumstances { mcp, ..Circumstances::default() };
     if app.environment.get("HASS_TOKEN").is_some() {
         circumstances.credentials_for.insert("homeassistant".to_owned());
     }
-    let mut selection = toolset::for_platform(&hands::effective(app), platform, &circumstances, catalogue);
-    if let Some(enabled) = &mut selection.enabled {
-        enabled.extend(extensions::new_toolsets(app, platform));
-    }
+    (circumstances.mcp, circumstances.plugins) = catalogue.joining();
+    let selection = toolset::for_platform(&hands::effective(app), platform, &circumstances, catalogue);
     selection.with_variables(app.environment.process())
 }
 

@@ -23,7 +23,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use url::Url;
 
-const CA_VARIABLES: [&str; 3] = ["HERMES_CA_BUNDLE", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"];
+/// Files of certificates to trust instead of the system's.
+pub(crate) const CA_VARIABLES: [&str; 3] = ["HERMES_CA_BUNDLE", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"];
 const GITHUB_VARIABLES: [&str; 3] = ["COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN"];
 /// What is over sooner needs no explanation.
 const WORTH_A_LINE: Duration = Duration::from_secs(1);

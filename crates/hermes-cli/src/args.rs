@@ -101,6 +101,10 @@ pub struct How {
     #[arg(short, long, value_name = "NAMES", value_delimiter = ',')]
     pub toolsets: Option<Vec<String>>,
 
+    /// Load skills first, with commas between them (repeatable; see `hermes skills`)
+    #[arg(short, long, value_name = "NAMES", value_delimiter = ',')]
+    pub skills: Vec<String>,
+
     /// Do not ask about dangerous commands; what is denied for good still does not run
     #[arg(long)]
     pub yolo: bool,
@@ -166,10 +170,12 @@ impl Which {
 }
 
 impl How {
-    pub fn or(self, before: Self) -> Self {
+    pub fn or(mut self, before: Self) -> Self {
+        self.skills.splice(..0, before.skills);
         Self {
             max_turns: self.max_turns.or(before.max_turns),
             toolsets: self.toolsets.or(before.toolsets),
+            skills: self.skills,
             yolo: self.yolo || before.yolo,
             accept_hooks: self.accept_hooks || before.accept_hooks,
         }
@@ -228,6 +234,10 @@ pub enum Command {
     Fallback(crate::commands::fallback::FallbackArgs),
     /// What the agent can do, and what it may
     Tools(crate::commands::tools::ToolsArgs),
+    /// Tools of other programs and servers (MCP)
+    Mcp(crate::commands::mcp::McpArgs),
+    /// What the agent knows how to do; install, check and remove skills
+    Skills(crate::commands::skills::SkillsArgs),
     /// Programs that add tools and hooks
     Plugins(crate::commands::plugins::PluginsArgs),
     /// Commands of yours that run on events

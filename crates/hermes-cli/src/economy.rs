@@ -39,6 +39,7 @@ pub(crate) fn policy(settings: &Settings) -> Result<Policy, Trouble> {
         protect_first: count("compression.protect_first_n", usual.protect_first)?,
         protect_last: count("compression.protect_last_n", usual.protect_last)?,
         in_place: settings.bool_at("compression.in_place")?,
+        most_messages: count("compression.hygiene_hard_message_limit", usual.most_messages)?,
         abort_on_failure: settings.bool_at("compression.abort_on_summary_failure")?,
     })
 }

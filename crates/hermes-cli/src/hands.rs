@@ -6,11 +6,14 @@ use crate::commands::{Console, paper};
 use crate::extensions;
 use crate::output::Screen;
 use crate::settings::Home;
+use crate::web;
 use futures_util::future::BoxFuture;
 use hermes_core::ports::Listener;
 use hermes_core::stop::Stop;
 use hermes_core::store::SessionStore;
 use hermes_core::till::Till;
+use hermes_mcp::Servers;
+use hermes_mcp::settings::Found;
 use hermes_model::auxiliary::Auxiliary;
 use hermes_model::provider::table::PROVIDERS;
 use hermes_model::resolve::{Ask, Runtime};
@@ -20,16 +23,21 @@ use hermes_tools::builtin;
 use hermes_tools::desk::{Desk, Ports, Workshop};
 use hermes_tools::face::{Adviser, ApprovalQuestion, Clarification, Face, Nobody, Reply};
 use hermes_tools::gate::{Answer, Channel, Yolo};
+use hermes_tools::loader::Switch;
 use hermes_tools::registry::Registry;
+use hermes_tools::run;
 use hermes_tools::settings::{Settings, Surroundings};
+use hermes_tools::toolset::{Catalogue, Grant};
 use hermes_types::{Fault, Reply as Answered, Request, SessionId};
+use hermes_web::SideModel;
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The parts of `config.yaml` that steer tools and the prompt.
-const SECTIONS: [&str; 22] = [
+const SECTIONS: [&str; 23] = [
     "agent",
     "approvals",
     "checkpoints",
@@ -40,7 +48,7 @@ const SECTIONS: [&str; 22] = [
     "file_read_max_chars",
     "hooks",
     "hooks_auto_accept",
-    "known_plugin_toolsets",
+    "mcp_servers",
     "memory",
     "platform_hints",
     "platform_toolsets",
@@ -51,6 +59,7 @@ const SECTIONS: [&str; 22] = [
     "terminal",
     "tool_loop_guardrails",
     "tool_output",
+    "tools",
     "toolsets",
 ];
 
@@ -62,6 +71,8 @@ pub struct Hands {
     pub extensions: Arc<Extensions>,
     /// Where what a model is consulted about is paid.
     pub till: Arc<Till>,
+    /// MCP servers, where a conversation has been begun that may use them.
+    servers: Option<Servers>,
     /// What is odd about the settings of tools; told to the person, never fatal.
     pub warnings: Vec<String>,
 }
@@ -87,7 +98,25 @@ impl Hands {
     ) -> Self {
         let face = Arc::new(OnScreen { screen: screen.clone(), person: approval::face() });
         let around = Surroundings { cwd, ..surroundings(app) };
-        Self::with(app, Fittings { around, face, listener: screen.clone(), past }, yolo, stop)
+        Self::with(app, Fittings { around, face, listener: screen.clone(), past }, yolo, stop).connected(app)
+    }
+
+    /// With the MCP servers of the settings, which connect in the background: nobody waits for them here.
+    #[must_use]
+    pub(crate) fn connected(mut self, app: &App) -> Self {
+        let found = servers(app);
+        self.warnings.extend(found.problems.iter().map(ToString::to_string));
+        if !found.servers.is_empty() {
+            self.servers = Some(Servers::start(found, self.registry.clone(), &self.shop));
+        }
+        self
+    }
+
+    /// Waits until the MCP servers have told their tools, but not longer than this.
+    pub(crate) async fn introduced(&self, limit: Duration) {
+        if let Some(servers) = &self.servers {
+            servers.settled(limit).await;
+        }
     }
 
     /// For a conversation that nobody is asked about: what needs consent is refused.
@@ -117,6 +146,7 @@ impl Hands {
         let till = Arc::new(Till::new(past.clone(), app.clock.clone()));
         let auxiliary = auxiliary(app, &till);
         let extensions = Arc::new(extensions::load(app, &settings, &mut warnings));
+        let side_model = if auxiliary.is_some() { SideModel::There } else { SideModel::Missing };
         let ports = Ports {
             face: extensions.overhearing(face),
             adviser: auxiliary.as_ref().map(|(auxiliary, main)| {
@@ -128,8 +158,33 @@ impl Hands {
             listener,
         };
         let registry = Arc::new(builtin::registry(app.clock.clone(), &settings, past));
+        web::register(app, &registry, side_model, &mut warnings);
         warnings.extend(extensions.register(&registry));
-        Self { registry, shop: Workshop::new(settings, ports), extensions, till, warnings }
+        Self { registry, shop: Workshop::new(settings, ports), extensions, till, servers: None, warnings }
+    }
+
+    /// All toolsets, those of servers and plugins that will join included.
+    pub(crate) fn catalogue(&self) -> Catalogue<'_> {
+        let announced = self.shop.settings.loader.expected.iter().cloned();
+        Catalogue::new(&self.registry).expecting(announced.chain(self.extensions.toolsets()))
+    }
+
+    /// The tools as a conversation with this grant has them.
+    pub(crate) fn for_conversation(&self, grant: Grant) -> run::Hands {
+        run::Hands::of_conversation(self.registry.clone(), grant, &self.shop.settings.loader)
+    }
+
+    /// The tools that such a conversation knows of when it begins, as far as they can be used here.
+    pub(crate) fn known(&self, grant: Grant) -> BTreeSet<String> {
+        let known = self.for_conversation(grant).known();
+        self.registry.definitions(&known).into_iter().map(|tool| tool.name).collect()
+    }
+
+    /// Starts the plugins that must be running. Tools of new ones join where the loader hides them: elsewhere the list of
+    /// tools would change under the conversation.
+    pub(crate) fn wake(&self) {
+        let joining = (self.shop.settings.loader.enabled != Switch::Never).then_some(&self.registry);
+        self.extensions.wake(joining);
     }
 
     pub fn desk(&self, session: SessionId) -> Arc<Desk> {
@@ -138,6 +193,9 @@ impl Hands {
 
     /// Ends everything that was started and is still running.
     pub async fn close(&self) {
+        if let Some(servers) = &self.servers {
+            servers.close().await;
+        }
         self.shop.processes.close().await;
         self.extensions.close().await;
     }
@@ -207,6 +265,11 @@ pub(crate) fn effective(app: &App) -> Value {
     Value::Object(found.collect::<Map<String, Value>>())
 }
 
+/// The MCP servers that were set.
+pub(crate) fn servers(app: &App) -> Found {
+    hermes_mcp::settings::read(app.settings.value(), &|name| app.environment.get(name).map(str::to_owned))
+}
+
 /// Where a model is configured, one may be consulted; without any, a person decides alone.
 fn auxiliary(app: &App, till: &Arc<Till>) -> Option<(Arc<Auxiliary>, Runtime)> {
     let main = app.knowledge.resolve(&Ask::default()).ok()?;
@@ -246,9 +309,10 @@ fn root(home: &Home) -> PathBuf {
     if home.profile().is_some() { home.root().dir().to_owned() } else { home.dir().to_owned() }
 }
 
-/// The keys and endpoints of providers, and everything the home's `.env` holds.
+/// The keys and endpoints of providers and of search engines, and everything the home's `.env` holds.
 fn private_variables(app: &App) -> BTreeSet<String> {
     let of_providers =
         PROVIDERS.iter().flat_map(|row| row.key_env.iter().chain(row.base_env)).map(|name| (*name).to_owned());
-    of_providers.chain(app.environment.written().map(str::to_owned)).collect()
+    let of_engines = hermes_web::settings::secret_variables().map(str::to_owned);
+    of_providers.chain(of_engines).chain(app.environment.written().map(str::to_owned)).collect()
 }

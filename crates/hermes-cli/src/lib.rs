@@ -13,6 +13,7 @@ mod memory;
 pub mod output;
 pub mod settings;
 pub mod usage;
+mod web;
 
 use args::{ChatArgs, Cli, Command, Whom};
 use clap::CommandFactory;
@@ -87,6 +88,8 @@ fn on_console(command: Command, before: Whom, profile: Option<&str>) -> ExitCode
             return wait(async { commands::auth::leave(provider.as_deref(), profile, console).await.into() });
         }
         Command::Tools(args) => return wait(async { commands::tools::run(args, profile, console).await.into() }),
+        Command::Mcp(args) => return wait(async { commands::mcp::run(args, profile, console).await.into() }),
+        Command::Skills(args) => return wait(async { commands::skills::run(args, profile, console).await.into() }),
         Command::Plugins(args) => return wait(async { commands::plugins::run(args, profile, console).await.into() }),
         Command::Hooks(args) => return wait(async { commands::hooks::run(args, profile, console).await.into() }),
         Command::Doctor(args) => return wait(async { commands::doctor::run(args, profile, console).await.into() }),

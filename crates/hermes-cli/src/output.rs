@@ -27,6 +27,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 use terminal::{Style, Terminal};
 use words::Phase;
+pub(crate) use words::describe;
 use work::Work;
 use wrap::Wrap;
 

@@ -6,7 +6,7 @@ use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
 /// What people who come from the Python program will type, and what there is instead. Nothing: not yet.
-const COMMANDS: [(&str, Option<&str>); 46] = [
+const COMMANDS: &[(&str, Option<&str>)] = &[
     ("acp", None),
     ("batch", None),
     ("bundles", None),
@@ -26,7 +26,11 @@ const COMMANDS: [(&str, Option<&str>); 46] = [
     ("learning", None),
     ("logs", None),
     ("lsp", None),
-    ("mcp", None),
+    ("mcp catalog", None),
+    ("mcp configure", Some("hermes config edit")),
+    ("mcp install", Some("hermes mcp add")),
+    ("mcp picker", Some("hermes mcp add")),
+    ("mcp serve", None),
     ("memory", None),
     ("memory-graph", None),
     ("migrate", Some("hermes config migrate")),
@@ -43,7 +47,6 @@ const COMMANDS: [(&str, Option<&str>); 46] = [
     ("send", None),
     ("serve", None),
     ("setup", Some("hermes model")),
-    ("skills", None),
     ("slack", None),
     ("uninstall", None),
     ("update", None),
@@ -56,7 +59,7 @@ const COMMANDS: [(&str, Option<&str>); 46] = [
 ];
 
 /// The same for flags.
-const FLAGS: [(&str, Option<&str>); 15] = [
+const FLAGS: [(&str, Option<&str>); 13] = [
     ("--checkpoints", Some("hermes config set checkpoints.enabled true")),
     ("--cli", None),
     ("--dev", None),
@@ -66,8 +69,6 @@ const FLAGS: [(&str, Option<&str>); 15] = [
     ("--query", Some("hermes -z \"…\", hermes chat -q \"…\"")),
     ("-q", Some("hermes -z \"…\", hermes chat -q \"…\"")),
     ("--safe-mode", None),
-    ("--skills", None),
-    ("-s", None),
     ("--tui", None),
     ("--verbose", None),
     ("--worktree", None),
@@ -149,7 +150,7 @@ mod tests {
             Some("there is no `hermes sessions repair` here; what comes nearest: hermes sessions recover")
         );
         let not_yet = |line: &str| told(line).is_some_and(|told| told.contains("is not there yet"));
-        for line in ["hermes gateway", "hermes -z hi --safe-mode", "hermes chat -q hi -w", "hermes chat --skills a"] {
+        for line in ["hermes gateway", "hermes -z hi --safe-mode", "hermes chat -q hi -w"] {
             assert!(not_yet(line), "{line}");
         }
         assert!(told("hermes -q hi").is_some_and(|told| told.contains("hermes chat -q")));

@@ -118,6 +118,11 @@ impl Line {
         Self { place: self.place, model: self.model.clone(), conceded: self.conceded.clone(), ..Self::default() }
     }
 
+    /// Whether the provider refused this, so that it is left out from now on.
+    pub fn concedes(&self, concession: Concession) -> bool {
+        self.conceded.contains(&concession)
+    }
+
     /// The next request will not extend the last one, and this is why: whoever changes what was sent says so here.
     pub fn expect_break(&mut self, cause: BreakCause) {
         self.breaks = Some(cause);

@@ -15,7 +15,7 @@ use hermes_types::{
     CallId, Content, Disposition, EffectRecord, EffectState, Exchange, Finished, Message, MessageId, Moment,
     NewMessage, Reply, Run, Scene, SessionId, Span, ToolCall, ToolStatus, Touch, TurnRecord, TurnScene,
 };
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -347,18 +347,22 @@ impl Book {
     }
 
     /// Of the calls that have no result, those that began to change something, or may have, where the record cannot be
-    /// asked. What else is found begun has its result:
+    /// asked; with the tool that ran, which is another than the one that was called where a call was passed on.
+    /// What else is found begun has its result:
     /// the end came between the two, and the books are closed now, so that a provider which gives the same id once more
     /// is not told of an old call.
-    pub(crate) async fn left_begun(&self, left: &[ToolCall]) -> Result<Vec<CallId>, StoreError> {
+    pub(crate) async fn left_begun(&self, left: &[ToolCall]) -> Result<BTreeMap<CallId, String>, StoreError> {
         let Some(store) = self.store() else {
             let is_lost = self.unusable().is_some();
-            return Ok(left.iter().filter(|_| is_lost).map(|call| call.id.clone()).collect());
+            let lost = left.iter().filter(|_| is_lost);
+            return Ok(lost.map(|call| (call.id.clone(), call.function.name.clone())).collect());
         };
-        let mut begun = Vec::new();
+        let mut begun = BTreeMap::new();
         for effect in store.open_effects(&self.session()).await? {
             match left.iter().any(|call| call.id == effect.call) {
-                true => begun.push(effect.call),
+                true => {
+                    begun.insert(effect.call, effect.tool);
+                }
                 false => store.end_effect(&self.session(), &effect.call, EffectState::Done, self.now()).await?,
             }
         }

@@ -1,6 +1,7 @@
 //! The tools that come with the program. A new one is a file of its own and a line here.
 
 use crate::clarify::ClarifyTool;
+use crate::code::ExecuteCode;
 use crate::delegate::DelegateTool;
 use crate::files::search::SearchFiles;
 use crate::files::{PatchTool, ReadFile, WriteFile};
@@ -9,7 +10,7 @@ use crate::process::ProcessTool;
 use crate::recall::SessionSearch;
 use crate::registry::{Registry, Replace};
 use crate::settings::Settings;
-use crate::skills::{SkillView, SkillsList};
+use crate::skills::{SkillManage, SkillView, SkillsList};
 use crate::terminal::TerminalTool;
 use crate::todo::TodoTool;
 use crate::tool::Tool;
@@ -23,12 +24,14 @@ pub fn registry(clock: Arc<dyn Clock>, settings: &Settings, store: Option<Arc<dy
     let registry = Registry::new(clock);
     add(&registry, ClarifyTool::new(settings.clarify.patience()));
     add(&registry, DelegateTool::new(settings.delegation.clone()));
+    add(&registry, ExecuteCode::new(settings));
     add(&registry, MemoryTool::new(settings.memory.clone()));
     add(&registry, PatchTool);
     add(&registry, ProcessTool);
     add(&registry, ReadFile);
     add(&registry, SearchFiles);
     add(&registry, SessionSearch::new(store));
+    add(&registry, SkillManage);
     add(&registry, SkillView);
     add(&registry, SkillsList);
     add(&registry, TerminalTool::new(&settings.terminal));

@@ -23,6 +23,7 @@ use hermes_core::ports::Listener;
 use hermes_core::stop::Stop;
 use hermes_types::{CallId, SessionId};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// The only tool whose calls do not make it sensible to read a file again.
@@ -55,6 +56,30 @@ pub enum Reach {
     OneShot,
 }
 
+/// What becomes of pictures that a tool gives back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Pictures {
+    /// The model sees them.
+    Seen,
+    /// It reads their summary, or nobody knows: a tool that wants to be sure describes them.
+    #[default]
+    Unseen,
+}
+
+/// What the model of one conversation sees. It changes with the model, and when a provider refuses pictures.
+#[derive(Debug, Default)]
+pub struct Sight(AtomicBool);
+
+impl Sight {
+    pub fn set(&self, pictures: Pictures) {
+        self.0.store(pictures == Pictures::Seen, Ordering::Relaxed);
+    }
+
+    pub fn pictures(&self) -> Pictures {
+        if self.0.load(Ordering::Relaxed) { Pictures::Seen } else { Pictures::Unseen }
+    }
+}
+
 /// One conversation's place: its directory, its shell, its lists.
 pub struct Desk {
     pub session: SessionId,
@@ -69,6 +94,8 @@ pub struct Desk {
     pub hints: Hints,
     /// How long results may be.
     pub room: Room,
+    /// Whether pictures in results are seen.
+    pub sight: Sight,
     /// What was searched for, to notice a search that goes in circles.
     pub searches: Searches,
     /// Whether news of processes can reach the conversation later.
@@ -172,6 +199,7 @@ impl Desk {
             guardrail: Guardrail::default(),
             hints: Hints::default(),
             room: Room::default(),
+            sight: Sight::default(),
             searches: Searches::default(),
             news,
             listener,
@@ -236,6 +264,9 @@ impl Desk {
         }
         if let Some(command) = effects.command.as_ref().filter(|command| looks_destructive(&command.text)) {
             checkpoints.before_change(&command.cwd, &command.text).await;
+        }
+        if let Some(script) = &effects.script {
+            checkpoints.before_change(&script.cwd, tool).await;
         }
     }
 

@@ -10,6 +10,7 @@ use std::sync::Arc;
 pub struct Effects {
     pub scopes: Vec<Scope>,
     pub command: Option<ShellCommand>,
+    pub script: Option<Script>,
     pub company: Company,
     /// What it does besides, where neither paths nor a command tell.
     pub besides: Touch,
@@ -55,6 +56,13 @@ pub struct ShellCommand {
     pub remembered: Arc<Remembered>,
 }
 
+/// A whole program in another language than the shell's, and where it would run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Script {
+    pub text: String,
+    pub cwd: PathBuf,
+}
+
 impl Effects {
     /// Nothing outside of the program.
     pub fn none() -> Self {
@@ -97,6 +105,18 @@ impl Effects {
     pub fn command(text: impl Into<String>, cwd: impl Into<PathBuf>, company: Company) -> Self {
         let command = ShellCommand { text: text.into(), cwd: cwd.into(), remembered: Arc::default() };
         Self { command: Some(command), company, ..Self::default() }
+    }
+
+    /// A program of which nobody can say beforehand all that it touches.
+    pub fn script(text: impl Into<String>, cwd: impl Into<PathBuf>) -> Self {
+        let script = Script { text: text.into(), cwd: cwd.into() };
+        Self { script: Some(script), company: Company::Alone, besides: Touch::Changes, ..Self::default() }
+    }
+
+    /// Where the command or the script would run.
+    pub fn cwd(&self) -> Option<&Path> {
+        let script = self.script.as_ref().map(|script| script.cwd.as_path());
+        self.command.as_ref().map(|command| command.cwd.as_path()).or(script)
     }
 
     /// The command runs in a shell that holds this.

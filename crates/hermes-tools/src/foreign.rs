@@ -87,7 +87,7 @@ pub fn effects(arguments: &Object, foreigner: Foreigner, cx: &Cx) -> Result<Effe
         remembered: Arc::default(),
     });
     let company = if command.is_some() { Company::Alone } else { foreigner.company };
-    Ok(Effects { scopes, command, company, besides: touch })
+    Ok(Effects { scopes, command, company, besides: touch, ..Effects::none() })
 }
 
 fn scopes(paths: &[String], claim: Claim, cx: &Cx) -> Result<Vec<Scope>, ToolError> {

@@ -43,6 +43,13 @@ pub(crate) struct Entry {
     check: Option<Arc<Check>>,
 }
 
+impl Entry {
+    /// A tool that is in no registry, or not yet.
+    pub(crate) fn of<T: Tool>(tool: T) -> Self {
+        Self { card: Arc::new(tool.card()), check: tool.check(), tool: Arc::new(tool) }
+    }
+}
+
 /// One tool as people see it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Described {
@@ -79,9 +86,8 @@ impl Registry {
     }
 
     pub fn register<T: Tool>(&self, tool: T, replace: Replace) -> Result<(), Collision> {
-        let card = Arc::new(tool.card());
-        let check = tool.check();
-        let entry = Entry { card: card.clone(), tool: Arc::new(tool), check };
+        let entry = Entry::of(tool);
+        let card = entry.card.clone();
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(owner) = state.tools.get(card.name.as_ref()).map(|entry| entry.card.toolset.clone()) {
             let (name, newcomer) = (card.name.as_ref(), card.toolset.as_ref());
@@ -152,6 +158,11 @@ impl Registry {
         self.entries().iter().map(|entry| entry.card.toolset.to_string()).collect()
     }
 
+    /// Who is there, by name. Nobody is asked how they are.
+    pub(crate) fn cards(&self) -> Vec<Arc<Card>> {
+        self.entries().into_iter().map(|entry| entry.card).collect()
+    }
+
     /// Every tool with its state, by name.
     pub fn describe(&self) -> Vec<Described> {
         let entries = self.entries();
@@ -166,10 +177,9 @@ impl Registry {
         entries.into_iter().map(|entry| definition(&entry, &offered)).collect()
     }
 
-    /// The same for a conversation. Those with the same tools share one list: schemas are larger than most of what an
-    /// idle conversation holds.
-    pub fn offered(&self, names: &BTreeSet<String>) -> Arc<[ToolDefinition]> {
-        let defined = self.definitions(names);
+    /// A list of definitions for a conversation. Those with the same tools share one: schemas are larger than most of
+    /// what an idle conversation holds.
+    pub fn shared(&self, defined: Vec<ToolDefinition>) -> Arc<[ToolDefinition]> {
         let mut offered = self.offered.lock().unwrap_or_else(PoisonError::into_inner);
         offered.retain(|known| known.strong_count() > 0);
         if let Some(same) = offered.iter().filter_map(Weak::upgrade).find(|known| **known == *defined) {

@@ -2,10 +2,12 @@
 
 use crate::checkpoint::CheckpointSettings;
 use crate::clarify::ClarifySettings;
+use crate::code::CodeSettings;
 use crate::cover::Cover;
 use crate::delegate::DelegationSettings;
 use crate::files::FileSettings;
 use crate::gate::ApprovalSettings;
+use crate::loader::LoaderSettings;
 use crate::memory::MemorySettings;
 use crate::run::RunSettings;
 use crate::skills::SkillSettings;
@@ -14,6 +16,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Where the program runs and what it was started with. Only the face knows how to find out.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,8 +61,11 @@ pub struct Settings {
     pub memory: MemorySettings,
     pub checkpoints: CheckpointSettings,
     pub clarify: ClarifySettings,
+    pub code: CodeSettings,
     pub delegation: DelegationSettings,
     pub run: RunSettings,
+    /// Shared by all conversations.
+    pub loader: Arc<LoaderSettings>,
     pub skills: SkillSettings,
     pub cover: Cover,
 }
@@ -78,8 +84,10 @@ impl Settings {
             memory: section(config, "memory", &mut odd),
             checkpoints: section(config, "checkpoints", &mut odd),
             clarify: section(config, "agent", &mut odd),
+            code: section(config, "code_execution", &mut odd),
             delegation: section(config, "delegation", &mut odd),
             run: RunSettings::read(config, &mut odd),
+            loader: Arc::new(LoaderSettings::read(config, &mut odd)),
             skills: section(config, "skills", &mut odd),
             cover,
         };

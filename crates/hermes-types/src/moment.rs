@@ -23,6 +23,11 @@ impl Moment {
     }
 
     #[must_use]
+    pub fn plus(self, time: Duration) -> Self {
+        Self(self.0 + time.as_secs_f64())
+    }
+
+    #[must_use]
     pub fn minus(self, time: Duration) -> Self {
         Self(self.0 - time.as_secs_f64())
     }

@@ -58,6 +58,9 @@ impl<'a> Child<'a> {
         let own = desk.of_child(id.clone(), ear.clone());
         // The sizes of results follow the model; a sub-agent has its parent's unless it is told otherwise.
         own.room.take_from(&desk.room);
+        if crew.kit.for_children.is_none() {
+            own.sight.set(desk.sight.pictures());
+        }
         if crew.settings().subagent_auto_approve || desk.shop.gate.yolo(&desk.session) == Yolo::On {
             desk.shop.gate.set_yolo(&id, Yolo::On);
         }

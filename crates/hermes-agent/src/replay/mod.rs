@@ -197,6 +197,7 @@ impl Rehearsal<'_> {
                 policy: &off,
                 engine: &Compressor,
                 scribe: None,
+                keeper: None,
                 next_session: &|| self.session.id.clone(),
             },
         };

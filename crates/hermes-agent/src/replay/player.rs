@@ -213,6 +213,16 @@ impl Hands for Player {
         self.reel.tools.clone().unwrap_or_else(|| recorded().unwrap_or_default().into())
     }
 
+    /// A name that was kept as the model wrote it was understood then, offered or not.
+    fn understands(&self, name: &str) -> bool {
+        let behind = self.reel.last().map_or(self.after, Recorded::upto);
+        let said = live(&self.reel.rows).filter(|row| Some(row.id) > behind).find_map(|row| match &row.message {
+            Message::Assistant(said) => Some(said),
+            _ => None,
+        });
+        said.is_some_and(|said| said.tool_calls.iter().any(|call| call.function.name == name))
+    }
+
     fn run<'a>(&'a self, calls: &'a [ToolCall], _book: &'a Book, stop: &'a Stop) -> BoxFuture<'a, Ran> {
         if self.reel.next().is_none() {
             // The turn asked nothing more: it was stopped, or came to a limit.

@@ -2,6 +2,7 @@
 
 mod cut_off;
 mod overflow;
+mod request;
 mod summaries;
 
 use crate::puppet::Puppet;

@@ -3,6 +3,7 @@
 
 mod caching;
 mod calls;
+mod code;
 mod delegation;
 mod economy;
 mod failing;
@@ -11,6 +12,8 @@ mod hostile;
 mod interrupts;
 mod laws;
 mod limits;
+mod loader;
+mod pictures;
 mod play;
 mod puppet;
 mod recovery;

@@ -20,6 +20,7 @@ type Deed = dyn Fn(Value, Cx) -> BoxFuture<'static, Gave> + Send + Sync;
 #[derive(Clone)]
 pub(crate) struct Puppet {
     name: &'static str,
+    toolset: &'static str,
     touch: Touch,
     company: Company,
     deed: Arc<Deed>,
@@ -34,7 +35,7 @@ impl Puppet {
         F: Future<Output = Gave> + Send + 'static,
     {
         let deed: Arc<Deed> = Arc::new(move |arguments, cx| deed(arguments, cx).boxed());
-        Self { name, touch: Touch::Changes, company: Company::Welcome, deed, ran: Arc::default() }
+        Self { name, toolset: "stage", touch: Touch::Changes, company: Company::Welcome, deed, ran: Arc::default() }
     }
 
     /// Only looks, and answers with what it was asked.
@@ -45,6 +46,11 @@ impl Puppet {
     /// Changes something, and answers with what it was asked.
     pub(crate) fn changing(name: &'static str) -> Self {
         Self::doing(name, |arguments, _| async move { answer(&arguments) })
+    }
+
+    /// Registers in another toolset than that of the stage.
+    pub(crate) fn of(self, toolset: &'static str) -> Self {
+        Self { toolset, ..self }
     }
 
     /// Nothing runs beside it.
@@ -74,7 +80,7 @@ impl Tool for Puppet {
     type Args = Value;
 
     fn card(&self) -> Card {
-        Card::new(self.name, "stage", "does what the test wants", json!({"type": "object", "properties": {}}))
+        Card::new(self.name, self.toolset, "does what the test wants", json!({"type": "object", "properties": {}}))
     }
 
     fn effects(&self, _arguments: &Value, _cx: &Cx) -> Result<Effects, ToolError> {

@@ -131,6 +131,13 @@ impl Stage {
         Self { folder, kit, store, clock: fake, registry, events, board }
     }
 
+    /// The owner changes the settings of tools, and the program starts anew.
+    pub(crate) fn refit(&mut self, tools: Value) {
+        let root = self.folder.path().canonicalize().unwrap();
+        let plan = Plan { tools, ..Plan::default() };
+        self.kit.shop = workshop(&root, &plan, &self.kit.clock, &self.kit.listener);
+    }
+
     pub(crate) fn beginning(&self, id: &str) -> Beginning {
         let names: BTreeSet<String> = self.registry.describe().iter().map(|tool| tool.card.name.to_string()).collect();
         let session = NewSession { system_prompt: Some(PROMPT.into()), ..NewSession::new(SessionId::new(id), "cli") };

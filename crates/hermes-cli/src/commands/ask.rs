@@ -5,6 +5,7 @@
 
 mod input;
 mod kept;
+mod skills;
 
 use crate::agent::{self, Parts, Session};
 use crate::app::App;
@@ -175,7 +176,10 @@ async fn turn(
     let past = store.as_ref().ok().map(|store| Arc::new(store.clone()) as Arc<dyn SessionStore>);
     let hands = Hands::at(&app, cwd, screen, past, yolo, stop);
     // A stream that has begun must end with what became of the turn; what is wrong with the command line is told before.
-    let tools = agent::offered(&app, &hands, &question.asking.how)?;
+    let tools = agent::granted(&app, &hands, &question.asking.how)?;
+    let how = &question.asking.how;
+    skills::seed(&hands, &tools, stop).await;
+    let asked = skills::with_skills(asked, &how.skills, &hands, (&tools, &screen.session()), stop).await?;
     begin(screen, &app, &runtime);
     hands.warnings.iter().for_each(|warning| screen.remark(warning));
     let parts = Parts {
@@ -187,10 +191,10 @@ async fn turn(
         listener: screen.clone(),
         live: screen.is_live(),
         tools,
-        max_turns: question.asking.how.max_turns,
+        max_turns: how.max_turns,
     };
     let mut agent = parts.agent(session).await?;
-    hands.extensions.wake();
+    hands.wake();
     let mut outcome = tokio::select! {
         biased;
         outcome = agent.run_conversation(asked, stop) => outcome,
@@ -289,7 +293,7 @@ async fn prepare(
     }
     screen.show_reasoning(app.settings.bool_at("display.show_reasoning")?);
     let wanted = Ask { provider: provider.clone(), model: model.clone(), ..Ask::default() };
-    let (wanted, runtime) = choose(wanted, &app, screen).await?;
+    let (wanted, runtime) = choose(wanted, &app, &|text| screen.remark(text)).await?;
     for note in &runtime.notes {
         screen.remark(note);
     }
@@ -302,7 +306,7 @@ async fn prepare(
 }
 
 /// What will be asked for. With nothing configured, a server on this machine will do.
-async fn choose(wanted: Ask, app: &App, screen: &Screen) -> Result<(Ask, Runtime), Trouble> {
+pub(super) async fn choose(wanted: Ask, app: &App, remark: &(dyn Fn(&str) + Sync)) -> Result<(Ask, Runtime), Trouble> {
     let error = match app.knowledge.resolve(&wanted) {
         Ok(runtime) => return Ok((wanted, runtime)),
         Err(error) => error,
@@ -315,7 +319,7 @@ async fn choose(wanted: Ask, app: &App, screen: &Screen) -> Result<(Ask, Runtime
             let first = local.models.first().map(|model| model.id.clone());
             let model = wanted.model.clone().or(first);
             let name = model.as_deref().unwrap_or_default();
-            screen.remark(&format!(
+            remark(&format!(
                 "using {name} at {} ({}); `hermes model` makes it a choice",
                 local.provider.label, local.base_url
             ));
@@ -330,7 +334,7 @@ async fn choose(wanted: Ask, app: &App, screen: &Screen) -> Result<(Ask, Runtime
                      `hermes config set model.default MODEL`, or `-m MODEL` for once"
                 )));
             };
-            screen.remark(&format!("using {model}, the first model at {base_url}"));
+            remark(&format!("using {model}, the first model at {base_url}"));
             Ask { model: Some(model), ..wanted }
         }
         _ => return Err(Trouble::of_choice(error, wanted.provider.as_deref())),

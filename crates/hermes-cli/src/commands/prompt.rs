@@ -15,7 +15,6 @@ use crate::hands::Hands;
 use hermes_agent::gather::Answerer;
 use hermes_core::prompt::{Name, Prompt};
 use hermes_model::resolve::{Ask, ResolveError};
-use hermes_tools::toolset::Catalogue;
 use hermes_types::{SessionId, ToolDefinition};
 
 #[derive(Debug, clap::Args)]
@@ -95,13 +94,13 @@ async fn build(scene: Scene, before: Whom, profile: Option<&str>, console: &mut 
     let hands = tools::to_look_at(&app);
     hands.tell_warnings(console)?;
     let platform = scene.platform.platform;
-    let catalogue = Catalogue::new(&hands.registry);
+    let catalogue = hands.catalogue();
     if let Some(doubt) = tools::doubt(&app, &platform, &catalogue) {
         writeln!(console.err, "{doubt}")?;
     }
-    let selected = catalogue.select(&agent::chosen(&app, &platform, &catalogue)).names;
-    let definitions = hands.registry.definitions(&selected);
-    let offered = definitions.iter().map(|tool| tool.name.clone()).collect();
+    let grant = catalogue.select(&agent::chosen(&app, &platform, &catalogue)).grant;
+    let definitions = hands.for_conversation(grant.clone()).definitions();
+    let offered = hands.known(grant);
     let session = SessionId::new("prompt");
     let (prompt, notices) =
         agent::prompt(&app, &hands, agent::Scene { session, platform: &platform, offered, answerer: answerer.clone() })

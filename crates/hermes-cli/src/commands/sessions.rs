@@ -4,6 +4,7 @@
 //! carries what was asked for, `--json` one value (docs/sessions.md has the shapes); everything else goes to stderr.
 
 mod change;
+mod compress;
 mod cost;
 mod export;
 mod fork;
@@ -52,6 +53,8 @@ pub struct SessionsArgs {
 pub enum SessionsCommand {
     #[command(flatten)]
     Whole(StoreCommand),
+    /// Make a conversation shorter now, with a summary in the place of its older part
+    Compress(compress::CompressArgs),
     /// Save what can be read of a damaged file into a new one
     Recover(recover::RecoverArgs),
 }
@@ -98,13 +101,18 @@ struct Desk<'a> {
 
 pub async fn run(args: SessionsArgs, profile: Option<&str>, console: &mut Console<'_>) -> Exit {
     let outcome = match Home::of_process(profile) {
-        Ok(home) => in_home(args, &home, console).await,
+        Ok(home) => in_home(args, &home, profile, console).await,
         Err(error) => Err(error.into()),
     };
     console.finish(outcome)
 }
 
-async fn in_home(args: SessionsArgs, home: &Home, console: &mut Console<'_>) -> Result<Exit, Trouble> {
+async fn in_home(
+    args: SessionsArgs,
+    home: &Home,
+    profile: Option<&str>,
+    console: &mut Console<'_>,
+) -> Result<Exit, Trouble> {
     // Only what stands alone may have the options of the list; `-p` may stand anywhere.
     if args.command.is_some() && !args.list.is_plain() {
         return Err(Trouble::Usage(
@@ -112,6 +120,7 @@ async fn in_home(args: SessionsArgs, home: &Home, console: &mut Console<'_>) -> 
         ));
     }
     let command = match args.command {
+        Some(SessionsCommand::Compress(args)) => return compress::run(args, profile, console).await,
         Some(SessionsCommand::Recover(args)) => return recover::run(args, home, console).await,
         Some(SessionsCommand::Whole(command)) => command,
         None => StoreCommand::List(args.list),

@@ -142,7 +142,7 @@ pub(super) fn made_room(before: u64, after: u64, phase: &str, model: Option<&str
 }
 
 /// A step of recovery; `None` for what only a machine wants to know.
-pub(super) fn describe(notice: &Notice) -> Option<String> {
+pub(crate) fn describe(notice: &Notice) -> Option<String> {
     Some(match notice {
         Notice::Waiting { seconds } => format!("… waiting for the model, {seconds} s"),
         Notice::Retrying { delay_ms, kind, message, .. } => {

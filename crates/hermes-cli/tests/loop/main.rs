@@ -19,6 +19,7 @@ mod record;
 mod replay;
 mod resume;
 mod screen;
+mod shorter;
 #[path = "../stage/mod.rs"]
 #[allow(dead_code, reason = "each test program needs its own part of the stage")]
 mod stage;

@@ -55,6 +55,23 @@ async fn what_a_request_costs_is_written_down() {
     golden("tests/golden/prompt/size_gpt.txt", &ran.stdout);
 }
 
+/// However many tools a server has: its name is all that a request says of it.
+#[tokio::test]
+async fn servers_cost_a_request_their_names() {
+    let servers = "mcp_servers: {github: {command: x}, files: {command: y}, mail: {url: 'https://mail.example.com'}}\n";
+    let world = world().config(&format!("terminal: {{cwd: /usr}}\n{servers}"));
+    let ran = prompt(&world, &["size"]).await.expect_code(0);
+    golden("tests/golden/prompt/size_servers.txt", &ran.stdout);
+    let sized = json(&world, &["size"]).await;
+    assert!(sized["total_tokens"].as_u64().expect("a number") < 6_000, "{sized:#}");
+    let without = json(&fixed_world(), &["size"]).await;
+    let grown =
+        sized["total_tokens"].as_u64().zip(without["total_tokens"].as_u64()).map(|(with, without)| with - without);
+    assert!(grown.expect("numbers") < 250, "{grown:?} tokens for three servers");
+    let direct = world.config(&format!("terminal: {{cwd: /usr}}\n{servers}tools: {{tool_search: false}}\n"));
+    assert_eq!(json(&direct, &["size"]).await["total_tokens"], without["total_tokens"], "no loader, no server there");
+}
+
 #[tokio::test]
 async fn a_prompt_costs_less_than_nine_hundred_tokens_and_adds_up() {
     let sized = json(&fixed_world(), &["size", "-m", "gpt-5", "--provider", "nous"]).await;

@@ -3,7 +3,7 @@
 use super::{Book, Open};
 use crate::context::Rows;
 use crate::store::StoreError;
-use hermes_types::{CompressionRecord, Message, NewMessage, NewSession, SessionId, Span};
+use hermes_types::{CompressionRecord, Message, NewMessage, NewSession, SessionId, Span, SummaryRest};
 use std::sync::{Arc, PoisonError};
 
 impl Book {
@@ -38,6 +38,21 @@ impl Book {
         *self.open() = Open::default();
         self.holds(rows.last().copied());
         Ok(())
+    }
+
+    /// How long no summary is to be asked for. What cannot be read costs one more try.
+    pub(crate) async fn summary_rest(&self) -> SummaryRest {
+        match self.store() {
+            Some(store) => store.summary_rest(&self.session()).await.unwrap_or_default(),
+            None => SummaryRest::default(),
+        }
+    }
+
+    pub(crate) async fn rest_from_summaries(&self, rest: SummaryRest) -> Result<(), StoreError> {
+        match self.store() {
+            Some(store) => store.set_summary_rest(&self.session(), rest).await,
+            None => Ok(()),
+        }
     }
 
     pub(crate) async fn compressed(&self, record: CompressionRecord) -> Result<(), StoreError> {

@@ -3,10 +3,11 @@
 use super::assemble::{Digest, assembled, is_said, is_summary, pins_in, plan_in};
 use super::pins::{self, Pin};
 use super::{
-    Compressed, Declined, Engine, Job, Material, Phase, Scribe, Trigger, boundary, fallback, mask, summary, weight,
+    Compressed, Declined, Engine, Job, Material, Phase, Scribe, Trigger, boundary, fallback, mask, rest, summary,
+    weight,
 };
 use futures_util::future::BoxFuture;
-use hermes_types::{FaultKind, Message};
+use hermes_types::{Fault, FaultKind, Message};
 use std::sync::Arc;
 
 /// A pass that saves less than one part in so many is not worth its broken cache.
@@ -46,7 +47,8 @@ async fn compress(job: Job<'_>, scribe: &dyn Scribe) -> Result<Compressed, Decli
         boundary::tail(job.history, room, job.policy.protect_last, job.sent)
     };
     let pruned = mask::pruned(job.history, tail_in(job.room.fresh), job.rows);
-    let just_pruned = Compressed { history: pruned, phase: Phase::Prune, model: None, warning: None };
+    let just_pruned =
+        Compressed { history: pruned, phase: Phase::Prune, model: None, warning: None, notes: Vec::new() };
     let would_use = job.would_use(&just_pruned.history);
     // Who asks for it wants a summary; for everybody else a model is asked only where it takes one.
     let wants_summary = job.trigger == Trigger::Manual;
@@ -75,24 +77,30 @@ async fn summarised(
 ) -> Result<Compressed, Declined> {
     let cut = Cut::of(job, tail_at)?;
     let pins = cut.pins(job)?;
-    let material = Material::new(job.history, cut.head, cut.tail, job.focus, job.room.summary);
-    let asked = scribe.summarise(material).await;
+    let material = Material::of(job, cut.head, cut.tail);
+    let asked = match job.resting {
+        // Somewhere there is room left: a good summary later is better than a poor one now.
+        Some(left) if job.trigger.is_patient() => return Err(Declined::Resting { seconds: left.as_secs() }),
+        Some(left) => Err(Fault::new(FaultKind::Unknown, Declined::Resting { seconds: left.as_secs() }.to_string())),
+        None => scribe.summarise(material).await,
+    };
     let taken = asked.map(|reply| (summary::taken(&reply, job.room.summary), reply.model));
-    let (text, phase, model, warning) = match taken {
-        Ok((Some(text), model)) => (text, Phase::Summary, model, None),
+    let ((text, notes), phase, model, warning) = match taken {
+        Ok((Some(told), model)) => (told, Phase::Summary, model, None),
         Err(fault) if fault.kind == FaultKind::Interrupted => return Err(Declined::Interrupted),
         failed => {
-            let why = failed.err().map_or_else(|| "the model wrote nothing".to_owned(), |fault| fault.message);
-            if job.policy.abort_on_failure {
+            let fault = failed.err().unwrap_or_else(|| Fault::new(FaultKind::EmptyStream, "the model wrote nothing"));
+            let why = fault.message;
+            if job.policy.abort_on_failure || (rest::is_hopeless(fault.kind) && job.trigger.is_patient()) {
                 return Err(Declined::NoSummary(why));
             }
             let middle = between(pruned, cut.head, cut.tail);
-            (fallback::summary(middle), Phase::Fallback, None, Some(why))
+            ((fallback::summary(middle), Vec::new()), Phase::Fallback, None, Some(why))
         }
     };
     let digest = Digest { pins, plan: cut.plan(job), text };
     let history = assembled(between(pruned, 0, cut.head), digest, cut.request, between(pruned, cut.tail, pruned.len()));
-    Ok(Compressed { history, phase, model, warning })
+    Ok(Compressed { history, phase, model, warning, notes })
 }
 
 fn truncate(job: &Job<'_>) -> Result<Compressed, Declined> {
@@ -104,7 +112,7 @@ fn truncate(job: &Job<'_>) -> Result<Compressed, Declined> {
     if !job.is_worth_it(&history) {
         return Err(Declined::NothingToLeaveOut);
     }
-    Ok(Compressed { history, phase: Phase::Truncate, model: None, warning: None })
+    Ok(Compressed { history, phase: Phase::Truncate, model: None, warning: None, notes: Vec::new() })
 }
 
 /// How a history is divided.

@@ -7,7 +7,9 @@ mod past;
 mod scribes;
 
 use super::assemble::{is_summary, pins_in, plan_in};
-use super::{Compressed, Compressor, Declined, Engine, Job, Phase, Policy, Room, Trigger, Truncator, mask, weight};
+use super::{
+    Compressed, Compressor, Declined, Engine, Job, Notes, Phase, Policy, Room, Trigger, Truncator, mask, weight,
+};
 use crate::prompt::steer;
 use crate::repair::mended;
 use futures_util::FutureExt as _;
@@ -71,6 +73,8 @@ impl Case {
             policy: &policy,
             rows: &past.rows(),
             focus: None,
+            notes: Notes::Nowhere,
+            resting: None,
             trigger: self.trigger,
             meter: &meter,
         };

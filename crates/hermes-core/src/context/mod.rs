@@ -18,6 +18,7 @@ mod laws;
 mod mask;
 mod meter;
 mod pins;
+pub(crate) mod rest;
 mod summary;
 pub mod weight;
 
@@ -30,6 +31,7 @@ use futures_util::future::BoxFuture;
 use hermes_types::{CallId, Fault, Message, MessageId, Reply};
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// `compression.*`
 #[derive(Debug, Clone, PartialEq)]
@@ -46,6 +48,8 @@ pub struct Policy {
     pub in_place: bool,
     /// A summary that fails changes nothing, instead of being made without a model.
     pub abort_on_failure: bool,
+    /// Messages from which on a face that keeps many conversations finds one too long, whatever it weighs.
+    pub most_messages: usize,
 }
 
 impl Default for Policy {
@@ -58,6 +62,7 @@ impl Default for Policy {
             protect_last: 20,
             in_place: false,
             abort_on_failure: false,
+            most_messages: 5_000,
         }
     }
 }
@@ -128,6 +133,11 @@ pub enum Trigger {
 }
 
 impl Trigger {
+    /// Whether nobody asked for it and it can wait.
+    pub fn is_patient(self) -> bool {
+        self == Self::Threshold
+    }
+
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Threshold => "threshold",
@@ -173,8 +183,20 @@ pub struct Job<'a> {
     pub rows: &'a Rows,
     /// What the summary should dwell on.
     pub focus: Option<&'a str>,
+    /// Whether somebody keeps notes beyond the conversation.
+    pub notes: Notes,
+    /// No summary is asked for that long: the last ones failed.
+    pub resting: Option<Duration>,
     pub trigger: Trigger,
     pub meter: &'a Meter,
+}
+
+/// Whether what should outlive a conversation is asked for together with its summary.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Notes {
+    #[default]
+    Nowhere,
+    Kept,
 }
 
 /// A shorter conversation.
@@ -186,6 +208,8 @@ pub struct Compressed {
     pub model: Option<String>,
     /// What went wrong on the way, in words for the person.
     pub warning: Option<String>,
+    /// What should outlive the conversation.
+    pub notes: Vec<String>,
 }
 
 /// Why a conversation stays as it is, in words for the person.

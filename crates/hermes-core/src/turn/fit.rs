@@ -3,17 +3,16 @@
 //!
 //! A pass that fails leaves the conversation as it was, on disk and in memory, and the person is told why.
 
+use super::author::{Author, TASK};
 use super::outcome::{End, Interrupted};
 use super::state::{Turn, lost};
-use crate::ask::{self, ask};
-use crate::context::{Compressed, Declined, Job, Material, Policy, Room, Scribe, Trigger};
+use crate::ask;
+use crate::context::{Compressed, Declined, Job, Notes, Policy, Room, Trigger, rest};
 use crate::conversation::Conversation;
-use crate::ports::{Card, ForTask};
-use crate::receipt::Receipt;
+use crate::ports::Card;
 use crate::stop::Stop;
-use futures_util::future::BoxFuture;
 use hermes_types::{
-    CompressionRecord, Event, Fault, FaultKind, Message, Notice, Reply, Request, SessionId, TurnScene, TurnStart,
+    CompressionRecord, Event, Fault, FaultKind, Moment, Notice, SessionId, SummaryRest, TurnScene, TurnStart,
 };
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -28,8 +27,6 @@ const HARDLY: u64 = 10;
 const IDLE_PASSES: u32 = 2;
 /// After a pass that came to nothing, the conversation grows by one part in so many before the next.
 const GROWTH: u64 = 10;
-/// What a summary is in the books.
-const TASK: &str = "compression";
 
 impl Turn<'_> {
     /// Before a question: as many passes as it takes, up to three.
@@ -42,7 +39,7 @@ impl Turn<'_> {
         for _ in 0..PASSES {
             let window = self.talk.line.window().unwrap_or(card.context_window);
             let room = self.room(policy, window, &card);
-            if !self.is_too_long(room) || !self.shorten(Trigger::Threshold, room, stop).await? {
+            if !self.is_too_long(room) || self.pass(Trigger::Threshold.into(), room, stop).await?.is_err() {
                 break;
             }
         }
@@ -50,7 +47,7 @@ impl Turn<'_> {
     }
 
     /// The model that will be asked; none when nobody can be: asking will tell why.
-    async fn reach(&mut self, stop: &Stop) -> Result<Option<Card>, End> {
+    pub(super) async fn reach(&mut self, stop: &Stop) -> Result<Option<Card>, End> {
         match ask::reach(&mut self.talk.line, &self.ports.asking(), stop).await {
             Ok(model) => Ok(Some(model.card().clone())),
             Err(fault) if fault.kind == FaultKind::Interrupted => Err(End::Interrupted(Interrupted::WhileAsking)),
@@ -58,7 +55,7 @@ impl Turn<'_> {
         }
     }
 
-    fn room(&self, policy: &Policy, window: u64, card: &Card) -> Room {
+    pub(super) fn room(&self, policy: &Policy, window: u64, card: &Card) -> Room {
         let output = self.talk.max_output_tokens.or(card.output_cap);
         Room::of(policy, window, output, self.talk.meter().fixed())
     }
@@ -80,7 +77,7 @@ impl Turn<'_> {
             // Whatever the window is said to be, this was too much for it.
             let window = self.talk.line.window().unwrap_or(card.context_window).min(self.talk.meter().used());
             let room = self.room(self.ports.economy.policy, window, &card);
-            if self.shorten(Trigger::Overflow, room, stop).await? {
+            if self.pass(Trigger::Overflow.into(), room, stop).await?.is_ok() {
                 return Ok(true);
             }
         }
@@ -88,38 +85,48 @@ impl Turn<'_> {
         left.map_err(|_stopped| End::Interrupted(Interrupted::WhileAsking))
     }
 
-    /// One pass. Whether the conversation is shorter now.
-    async fn shorten(&mut self, trigger: Trigger, room: Room, stop: &Stop) -> Result<bool, End> {
+    /// One pass: what it did, or why it did nothing. Both are told and recorded.
+    pub(super) async fn pass(
+        &mut self,
+        wish: Wish<'_>,
+        room: Room,
+        stop: &Stop,
+    ) -> Result<Result<CompressionRecord, Declined>, End> {
         let began = self.clock();
         let before = Size::of(self.talk);
-        let made = match self.talk.idle_passes >= IDLE_PASSES {
+        let made = match self.talk.idle_passes >= IDLE_PASSES && wish.trigger != Trigger::Manual {
             true => Err(Declined::HardlyShorter),
-            false => self.make_shorter(trigger, room, before.tokens, stop).await?,
+            false => self.make_shorter(wish, room, before.tokens, stop).await?,
         };
         let made = match made {
             Ok(made) => self.take_over(made).await,
             declined => declined,
         };
-        match made {
+        let took = self.clock().saturating_sub(began);
+        let record = match made {
             Ok(made) => {
                 self.declined_at = None;
-                self.tell_compressed(trigger, before, made, began).await?;
-                // A summary costs something too: what follows is asked for only if there is something left.
-                self.may_go_on(stop)?;
-                Ok(true)
+                self.told(wish.trigger, &before, made, took)
             }
-            Err(Declined::Interrupted) => Err(End::Interrupted(Interrupted::WhileAsking)),
+            Err(Declined::Interrupted) => return Err(End::Interrupted(Interrupted::WhileAsking)),
             Err(declined) => {
                 self.declined_at = Some(before.tokens);
                 self.notice(Notice::NotCompressed { tokens: before.tokens, reason: declined.to_string() });
-                Ok(false)
+                let record = before.record(wish.trigger, &before, None, took, self.ports.book.now());
+                let record = CompressionRecord { stopped: Some(declined.to_string()), ..record };
+                self.ports.book.compressed(record).await.map_err(lost)?;
+                return Ok(Err(declined));
             }
-        }
+        };
+        self.ports.book.compressed(record.clone()).await.map_err(lost)?;
+        // A summary costs something too: what follows is asked for only if there is something left.
+        self.may_go_on(stop)?;
+        Ok(Ok(record))
     }
 
     async fn make_shorter(
         &mut self,
-        trigger: Trigger,
+        wish: Wish<'_>,
         room: Room,
         tokens: u64,
         stop: &Stop,
@@ -133,33 +140,63 @@ impl Turn<'_> {
                 () = hook.shortens(self.talk.history()) => {}
             }
         }
-        let rows = self.ports.book.rows().await;
-        let scribe = Author { turn: self, trigger, stop, receipts: Mutex::default() };
+        let (rows, rest) = tokio::join!(self.ports.book.rows(), self.ports.book.summary_rest());
+        let scribe = Author { turn: self, trigger: wish.trigger, stop, takings: Mutex::default() };
         let job = Job {
             history: self.talk.history(),
             sent: self.talk.read(),
             room,
             policy: economy.policy,
             rows: &rows,
-            focus: None,
-            trigger,
+            focus: wish.focus,
+            notes: if economy.keeper.is_some() { Notes::Kept } else { Notes::Nowhere },
+            resting: self.rests_for(&rest).filter(|_| wish.trigger != Trigger::Manual),
+            trigger: wish.trigger,
             meter: self.talk.meter(),
         };
         let made = economy.engine.compress(job, &scribe).await;
-        let receipts = scribe.receipts.into_inner().unwrap_or_else(PoisonError::into_inner);
-        for receipt in receipts {
+        let takings = scribe.takings.into_inner().unwrap_or_else(PoisonError::into_inner);
+        for receipt in takings.receipts {
             // The prompt of the conversation is still the one that was counted last.
             let last_prompt = self.last_prompt;
             self.count_receipt(Some(&receipt));
             self.last_prompt = last_prompt;
             self.ports.book.paid_for(TASK, Some(&receipt)).await.map_err(lost)?;
         }
+        if let Some(next) = takings.asked.and_then(|asked| self.rest_after(asked, &rest)) {
+            self.ports.book.rest_from_summaries(next).await.map_err(lost)?;
+        }
         Ok(made)
     }
 
-    /// The shorter conversation, on disk and then in memory.
+    /// How much longer no summary is asked for.
+    fn rests_for(&self, rest: &SummaryRest) -> Option<Duration> {
+        let left = rest.until?.since(self.ports.book.now());
+        (!left.is_zero()).then_some(left)
+    }
+
+    /// The rest that follows from how asking went; none where nothing changes.
+    fn rest_after(&self, asked: Result<(), Fault>, before: &SummaryRest) -> Option<SummaryRest> {
+        match asked {
+            Ok(()) => (*before != SummaryRest::default()).then(SummaryRest::default),
+            Err(fault) if fault.kind == FaultKind::Interrupted => None,
+            Err(fault) => {
+                let failures = before.failures + 1;
+                let until = self.ports.book.now().plus(rest::after(fault.kind, failures));
+                Some(SummaryRest { until: Some(until), failures, reason: Some(fault.message) })
+            }
+        }
+    }
+
+    /// The shorter conversation, on disk and then in memory. What should outlive it is kept first.
     async fn take_over(&mut self, made: Compressed) -> Result<Compressed, Declined> {
         let economy = self.ports.economy;
+        if let Some(keeper) = economy.keeper.filter(|_| !made.notes.is_empty())
+            && let Err(why) = keeper.keep(&made.notes).await
+        {
+            let text = format!("not everything that should be remembered of this conversation was written down: {why}");
+            self.notice(Notice::Warning { text });
+        }
         let next = (!economy.policy.in_place).then(|| (economy.next_session)());
         let kept = self.ports.book.go_on_with(&made.history, next).await;
         kept.map_err(|error| Declined::NotKept(error.to_string()))?;
@@ -171,18 +208,12 @@ impl Turn<'_> {
         Ok(made)
     }
 
-    async fn tell_compressed(
-        &mut self,
-        trigger: Trigger,
-        before: Size,
-        made: Compressed,
-        began: Duration,
-    ) -> Result<(), End> {
+    /// Tells of a pass that made the conversation shorter.
+    fn told(&mut self, trigger: Trigger, before: &Size, made: Compressed, took: Duration) -> CompressionRecord {
         let after = Size::of(self.talk);
-        let took = self.clock().saturating_sub(began);
         let saved = before.tokens.saturating_sub(after.tokens);
         self.talk.idle_passes = if saved < before.tokens / HARDLY { self.talk.idle_passes + 1 } else { 0 };
-        if let Some(why) = made.warning {
+        if let Some(why) = &made.warning {
             let text = format!("the conversation was made shorter without a summary by a model: {why}");
             self.notice(Notice::Warning { text });
         }
@@ -197,21 +228,21 @@ impl Turn<'_> {
             duration_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
             model: made.model.clone(),
         });
-        let record = CompressionRecord {
-            session: before.session.clone(),
-            child: Some(self.talk.session.clone()).filter(|child| *child != before.session),
-            at: self.ports.book.now(),
-            tokens_before: before.tokens,
-            tokens_after: after.tokens,
-            messages_before: u64::try_from(before.messages).unwrap_or(u64::MAX),
-            messages_after: u64::try_from(after.messages).unwrap_or(u64::MAX),
-            stopped: None,
-            took,
-            model: made.model,
-            phase: made.phase.as_str().to_owned(),
-            trigger: trigger.as_str().to_owned(),
-        };
-        self.ports.book.compressed(record).await.map_err(lost)
+        before.record(trigger, &after, Some(made), took, self.ports.book.now())
+    }
+}
+
+/// Why a conversation is to be made shorter.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wish<'a> {
+    pub(super) trigger: Trigger,
+    /// What the summary should dwell on.
+    pub(super) focus: Option<&'a str>,
+}
+
+impl From<Trigger> for Wish<'_> {
+    fn from(trigger: Trigger) -> Self {
+        Self { trigger, focus: None }
     }
 }
 
@@ -227,75 +258,30 @@ impl Size {
     fn of(talk: &Conversation) -> Self {
         Self { session: talk.session.clone(), tokens: talk.meter().used(), messages: talk.history().len() }
     }
-}
 
-/// Has summaries written: by the one who was chosen for it, else by the model of the conversation, which has read it.
-struct Author<'a, 't> {
-    turn: &'a Turn<'t>,
-    trigger: Trigger,
-    stop: &'a Stop,
-    /// What has to be paid.
-    receipts: Mutex<Vec<Receipt>>,
-}
-
-impl Scribe for Author<'_, '_> {
-    fn summarise<'a>(&'a self, material: Material<'a>) -> BoxFuture<'a, Result<Reply, Fault>> {
-        Box::pin(self.write(material))
-    }
-}
-
-impl Author<'_, '_> {
-    async fn write(&self, material: Material<'_>) -> Result<Reply, Fault> {
-        if let Some(chosen) = self.turn.ports.economy.scribe {
-            let written = tokio::select! {
-                biased;
-                () = self.stop.wait() => Err(Fault::new(FaultKind::Interrupted, "interrupted")),
-                written = chosen.summarise(material.clone()) => written,
-            };
-            match written {
-                Ok(reply) if !reply.text().trim().is_empty() => return Ok(reply),
-                Err(fault) if fault.kind == FaultKind::Interrupted => return Err(fault),
-                Ok(_) => self.turn.tell_stand_in("it wrote nothing"),
-                Err(fault) => self.turn.tell_stand_in(&fault.message),
-            }
+    /// From this to that, for the books.
+    fn record(
+        &self,
+        trigger: Trigger,
+        after: &Self,
+        made: Option<Compressed>,
+        took: Duration,
+        at: Moment,
+    ) -> CompressionRecord {
+        let wide = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
+        CompressionRecord {
+            session: self.session.clone(),
+            child: Some(after.session.clone()).filter(|child| *child != self.session),
+            at,
+            tokens_before: self.tokens,
+            tokens_after: after.tokens,
+            messages_before: wide(self.messages),
+            messages_after: wide(after.messages),
+            stopped: None,
+            took,
+            phase: made.as_ref().map(|made| made.phase.as_str().to_owned()).unwrap_or_default(),
+            model: made.and_then(|made| made.model),
+            trigger: trigger.as_str().to_owned(),
         }
-        self.ask_main(&material).await
-    }
-
-    async fn ask_main(&self, material: &Material<'_>) -> Result<Reply, Fault> {
-        let Turn { talk, ports, .. } = self.turn;
-        let request = match self.trigger {
-            // What was too long once is too long with one message more.
-            Trigger::Overflow => Request::new("", [Message::user(material.alone())]),
-            Trigger::Threshold | Trigger::Manual | Trigger::Hygiene => {
-                talk.aside(material.extent().0, Message::user(material.instructions()))
-            }
-        };
-        let recorder = ForTask { task: TASK, recorder: ports.book };
-        // What it writes is not for the person; what holds it up is.
-        let listener = |event: Event| {
-            if let Event::Notice { .. } = event {
-                ports.listener.hear(event);
-            }
-        };
-        let asking = ask::Ports { listener: &listener, recorder: &recorder, ..ports.asking() };
-        let mut line = talk.line.aside();
-        let began = ports.clock.elapsed();
-        let reply = ask(request, &mut line, ports.manner, &asking, self.stop).await?;
-        let took = ports.clock.elapsed().saturating_sub(began);
-        if let (Some(model), Some(usage)) = (line.model(), reply.usage) {
-            let receipt = Receipt::of(&**model, usage, took);
-            self.receipts.lock().unwrap_or_else(PoisonError::into_inner).push(receipt);
-        }
-        Ok(reply)
-    }
-}
-
-impl Turn<'_> {
-    /// The chosen one failed; the model of the conversation does it instead.
-    fn tell_stand_in(&self, why: &str) {
-        let text =
-            format!("the model for summaries (auxiliary.compression) did not write one, the main model does: {why}");
-        self.notice(Notice::Warning { text });
     }
 }

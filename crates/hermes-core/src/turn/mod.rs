@@ -4,6 +4,7 @@
 //! acted on, what a reply means is decided by a pure function ([`reading`]), what follows a fault by another
 //! ([`plan`](crate::plan)). Every way out is an [`End`], and every end goes through [`finish`](Turn::finish).
 
+mod author;
 pub mod budget;
 mod close;
 mod finish;
@@ -14,6 +15,7 @@ mod open;
 mod outcome;
 mod ports;
 mod reading;
+mod request;
 mod sanitise;
 mod state;
 mod steps;
@@ -22,7 +24,8 @@ mod words;
 pub use inbox::Inbox;
 pub use open::{Asked, Question};
 pub use outcome::{End, Interrupted, Outcome};
-pub use ports::{Economy, Hands, Opening, Ports, Ran, TurnHook};
+pub use ports::{Economy, Hands, Keeper, Opening, Ports, Ran, TurnHook};
+pub use request::{NotShorter, Shorten, shorten};
 pub use words::is_synthetic;
 pub(crate) use words::synthetic;
 

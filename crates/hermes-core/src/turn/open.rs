@@ -59,12 +59,7 @@ enum Fate {
 
 impl Turn<'_> {
     pub(super) async fn open(&mut self, asked: Asked, stop: &Stop) -> Result<(), End> {
-        self.talk.offer(self.ports.hands.offered());
-        self.ports.hands.begin_turn();
-        self.talk.line.begin_turn(self.clock());
-        self.talk.line.can_shorten(self.ports.economy.policy.enabled);
-        self.talk.line.try_until(self.ports.purse.deadline());
-        self.enter().await?;
+        self.prepare().await?;
         let start = match asked {
             Asked::Question(_) => TurnStart::Question,
             Asked::GoOn => TurnStart::GoOn,
@@ -89,6 +84,16 @@ impl Turn<'_> {
                 Ok(())
             }
         }
+    }
+
+    /// Tools, model and books, as they are now.
+    pub(super) async fn prepare(&mut self) -> Result<(), End> {
+        self.talk.offer(self.ports.hands.offered());
+        self.ports.hands.begin_turn();
+        self.talk.line.begin_turn(self.clock());
+        self.talk.line.can_shorten(self.ports.economy.policy.enabled);
+        self.talk.line.try_until(self.ports.purse.deadline());
+        self.enter().await
     }
 
     /// An earlier turn that was cut off gets its end.
@@ -176,13 +181,17 @@ impl Turn<'_> {
         let begun = self.ports.book.left_begun(&left).await.map_err(lost)?;
         let repeated = repeated_calls(self.talk.history());
         let fate = |call: &ToolCall| match () {
-            () if begun.contains(&call.id) => Fate::Unknown,
+            () if begun.contains_key(&call.id) => Fate::Unknown,
             () if repeated.contains(&call.id) => Fate::Repeated,
             () => otherwise,
         };
         let mut results = Vec::new();
         let mut to_run = Vec::new();
-        for call in left {
+        for mut call in left {
+            // Its result is told of the tool that ran.
+            if let Some(tool) = begun.get(&call.id) {
+                call.function.name.clone_from(tool);
+            }
             let (text, status, disposition) = match fate(&call) {
                 Fate::Run => {
                     to_run.push(call);

@@ -35,8 +35,16 @@ pub struct Economy<'a> {
     pub engine: &'a dyn Engine,
     /// Who writes summaries, where that is not the model of the conversation.
     pub scribe: Option<&'a dyn Scribe>,
+    /// Who keeps what should outlive a conversation; where nobody does, it is not asked for.
+    pub keeper: Option<&'a dyn Keeper>,
     /// The name of the session in which a shorter conversation goes on.
     pub next_session: &'a (dyn Fn() -> SessionId + Send + Sync),
+}
+
+/// Keeps notes beyond a conversation.
+pub trait Keeper: Send + Sync {
+    /// Adds these to what is remembered. Why not all of them are kept is told to the person.
+    fn keep<'a>(&'a self, notes: &'a [String]) -> BoxFuture<'a, Result<(), String>>;
 }
 
 impl Ports<'_> {
@@ -50,6 +58,11 @@ impl Ports<'_> {
 pub trait Hands: Send + Sync {
     /// What the model may call, in a fixed order. Asked once per turn.
     fn offered(&self) -> Arc<[ToolDefinition]>;
+
+    /// Whether a call of this name is run though it was not offered: of a tool that is found by searching, say.
+    fn understands(&self, _name: &str) -> bool {
+        false
+    }
 
     /// A new turn begins.
     fn begin_turn(&self) {}

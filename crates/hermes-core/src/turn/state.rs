@@ -89,12 +89,14 @@ impl<'a> Turn<'a> {
     /// What the reply means; takes note of it.
     pub(super) fn read(&mut self, reply: &Reply) -> Reading {
         let tools = self.talk.tools().clone();
+        let called = reply.tool_calls().iter().map(|call| call.function.name.as_str());
+        let understood = called.filter(|name| self.ports.hands.understands(name));
         let since_question = self.talk.history().iter().rev().take(FRESH).take_while(|message| match ***message {
             Message::User(_) => words::is_synthetic(message),
             _ => true,
         });
         let facts = Facts {
-            offered: tools.iter().map(|tool| tool.name.as_str()).collect(),
+            offered: tools.iter().map(|tool| tool.name.as_str()).chain(understood).collect(),
             after_tools: since_question.into_iter().any(|message| matches!(**message, Message::Tool(_))),
             said_before: self.said_before.is_some(),
             answer_begun: !self.parts.is_empty(),

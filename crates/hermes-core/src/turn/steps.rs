@@ -176,12 +176,16 @@ impl Turn<'_> {
         for call in &mut reply.message.tool_calls {
             call.id = call.pairing_id().clone();
             let name = &mut call.function.name;
+            if self.ports.hands.understands(name) {
+                continue;
+            }
             *name = meant(name, &offered).map_or_else(|| nobodys(name, &offered), str::to_owned);
         }
     }
 
     fn unknown_only(&self, calls: &[ToolCall]) -> bool {
-        !calls.iter().any(|call| self.talk.offers(&call.function.name))
+        let is_known = |name: &str| self.talk.offers(name) || self.ports.hands.understands(name);
+        !calls.iter().any(|call| is_known(&call.function.name))
     }
 
     pub(super) async fn run(&mut self, calls: &[ToolCall], stop: &Stop) -> Result<(), End> {

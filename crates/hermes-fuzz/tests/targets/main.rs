@@ -12,3 +12,4 @@ mod recover;
 mod search;
 mod settings;
 mod sse;
+mod web;

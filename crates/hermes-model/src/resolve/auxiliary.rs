@@ -7,7 +7,8 @@
 use super::fallback::{chain, same_target};
 use super::{Ask, Known, ResolveError, Runtime, TaskConfig, resolve};
 use crate::provider::names::is_family;
-use crate::provider::{AuthKind, Provider, table::PROVIDERS};
+use crate::provider::{AuthKind, Provider, Quirk, table::PROVIDERS};
+use crate::wire::ApiMode;
 use hermes_types::Reasoning;
 use std::time::Duration;
 
@@ -294,9 +295,7 @@ impl Job<'_> {
         {
             return stated;
         }
-        let is_blind = BLIND_PROVIDERS.contains(&runtime.provider.id)
-            || BLIND_FAMILIES.iter().any(|family| is_family(&runtime.model, family));
-        eyes(runtime.provider.id) == Some(runtime.model.as_str()) || !is_blind
+        has_eyes(runtime)
     }
 
     /// The person named the model for this very job and will know what it can do.
@@ -335,6 +334,23 @@ impl Job<'_> {
         found.extend(PROVIDERS.iter().find(has_key).map(|row| row.id));
         found
     }
+}
+
+fn has_eyes(runtime: &Runtime) -> bool {
+    let is_blind = BLIND_PROVIDERS.contains(&runtime.provider.id)
+        || BLIND_FAMILIES.iter().any(|family| is_family(&runtime.model, family));
+    eyes(runtime.provider.id) == Some(runtime.model.as_str()) || !is_blind
+}
+
+/// Whether pictures that a tool gives back are seen by the model of a conversation, as far as that is known before they
+/// are sent; `stated` is what the owner says about its eyes (`model.supports_vision`). Chat servers mostly take words
+/// alone from tools, whatever their models see.
+pub fn sees_results(runtime: &Runtime, stated: Option<bool>) -> bool {
+    let takes_pictures = match runtime.api_mode {
+        ApiMode::AnthropicMessages | ApiMode::CodexResponses => !runtime.provider.has(Quirk::TextToolResults),
+        ApiMode::ChatCompletions => false,
+    };
+    takes_pictures && stated.unwrap_or_else(|| has_eyes(runtime))
 }
 
 fn eyes(provider: &str) -> Option<&'static str> {

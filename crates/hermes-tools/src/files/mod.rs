@@ -5,8 +5,8 @@
 //! `place` decides which paths are touched at all, `change` makes changes that happen as a whole, `history` and `traffic`
 //! know who read and wrote what.
 
-mod change;
-mod current;
+pub(crate) mod change;
+pub(crate) mod current;
 pub mod diff;
 mod history;
 mod keys;
@@ -18,16 +18,18 @@ pub(crate) mod place;
 mod read;
 pub mod search;
 mod settings;
-mod stamp;
-mod text;
+mod sight;
+pub(crate) mod stamp;
+pub(crate) mod text;
 mod traffic;
 pub mod v4a;
-mod write;
+pub(crate) mod write;
 
 pub use history::History;
 pub(crate) use patch::PatchTool;
 pub(crate) use read::ReadFile;
 pub use settings::FileSettings;
+pub use sight::Sight;
 pub use traffic::Traffic;
 pub(crate) use write::WriteFile;
 
@@ -36,7 +38,7 @@ use crate::tool::ToolError;
 use std::path::Path;
 
 /// A path leads where the gate saw it lead. A link that was changed since then is a new call.
-fn still(permit: &Permit, path: &Path) -> Result<(), ToolError> {
+pub(crate) fn still(permit: &Permit, path: &Path) -> Result<(), ToolError> {
     if permit.effects().scopes.iter().any(|scope| scope.path == path) {
         return Ok(());
     }

@@ -4,6 +4,7 @@ use super::act::Act;
 use super::carry::Carried;
 use super::intent::{Class, Detect, INTENTS, Intent, Seen};
 use super::place::Place;
+use super::python;
 use super::remembered::Remembered;
 use super::shell::Shell;
 use super::still::{Motion, only_reads};
@@ -30,6 +31,8 @@ pub struct Finding {
 pub enum Shape {
     Plain,
     Composed,
+    /// A program in another language: no rule about commands can allow it, only one about the tool that runs it.
+    Script,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -188,6 +191,19 @@ pub fn judge_after(remembered: &Remembered, command: &str, place: &Place) -> Jud
         }
         Err(_) => notes.add(Seen::TooLarge, command),
     }
+    concluded(notes, texts, command)
+}
+
+/// Reads a script in Python for what it would do itself, beside the tools it calls: those are judged call by call.
+pub fn judge_script(code: &str, place: &Place) -> Judgement {
+    let mut notes = Notes::new();
+    notes.stirs();
+    python::walk(code, place, &mut notes);
+    notes.shape = Shape::Script;
+    concluded(notes, BTreeSet::from([code.trim().to_owned()]), code)
+}
+
+fn concluded(mut notes: Notes, mut texts: BTreeSet<String>, command: &str) -> Judgement {
     if let Some(key) = std::mem::take(&mut notes.carried).away() {
         notes.add(Seen::KeysLeave, &key);
     }

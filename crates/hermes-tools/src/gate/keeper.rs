@@ -8,7 +8,7 @@ use super::consent::Consents;
 use super::decide::{
     Answer, Channel, Decision, Opinion, Permanence, Policy, Remember, Settled, Yolo, decide, hear, settle,
 };
-use super::judge::{Finding, Judgement, judge_after};
+use super::judge::{Finding, Judgement, judge_after, judge_script};
 use super::matter::{self, Matter, Wanted};
 use super::on_disk;
 use super::permit::{Approval, Permit, Refused};
@@ -16,7 +16,7 @@ use super::place::Place;
 use super::question::visible;
 use super::rule::{Mode, resolved};
 use super::settings::ApprovalSettings;
-use crate::effects::{Effects, ShellCommand};
+use crate::effects::{Effects, Script, ShellCommand};
 use crate::face::{Adviser, ApprovalQuestion, Face};
 use crate::settings::Surroundings;
 use futures_util::FutureExt as _;
@@ -128,11 +128,14 @@ impl Gate {
     /// Judges the command and the files. Links are followed on disk: a command is judged by its text, and `notes` may
     /// be a link to `~/.bashrc`.
     async fn inquire(&self, wish: &Wish<'_>) -> Inquiry {
-        let cwd = wish.effects.command.as_ref().map_or_else(|| "/".to_owned(), |command| text(&command.cwd));
+        let cwd = wish.effects.cwd().map_or_else(|| "/".to_owned(), text);
         let places: Vec<Place> = self.homes.iter().map(|(home, hermes_home)| place(home, hermes_home, &cwd)).collect();
         let mut files = matter::about_files(matter::written(&wish.effects.scopes), &places);
-        let Some(command) = &wish.effects.command else { return Inquiry { command: None, files } };
-        let mut judgements = places.iter().map(|place| judge_after(&command.remembered, &command.text, place));
+        let mut judgements = places.iter().filter_map(|place| match (&wish.effects.command, &wish.effects.script) {
+            (Some(command), _) => Some(judge_after(&command.remembered, &command.text, place)),
+            (None, Some(script)) => Some(judge_script(&script.text, place)),
+            (None, None) => None,
+        });
         let Some(mut judgement) = judgements.next() else { return Inquiry { command: None, files } };
         for other in judgements {
             for finding in other.findings {
@@ -263,7 +266,7 @@ impl Gate {
             session: wish.session.clone(),
             tool: visible(wish.tool),
             what: visible(&hermes_core::redact::text(&subject(wish))),
-            cwd: wish.effects.command.as_ref().map(|command| visible(&text(&command.cwd))),
+            cwd: wish.effects.cwd().map(|cwd| visible(&text(cwd))),
             reasons: keys.iter().map(reason).collect(),
             permanence,
             advice,
@@ -300,9 +303,12 @@ fn place(home: &str, hermes_home: &str, cwd: &str) -> Place {
     Place { home: home.to_owned(), hermes_home: hermes_home.to_owned(), cwd: cwd.to_owned() }
 }
 
-/// What would be done, in the words of the call: its command, the files it writes, or its arguments.
+/// What would be done, in the words of the call: its command or script, the files it writes, or its arguments.
 fn subject(wish: &Wish<'_>) -> String {
     if let Some(ShellCommand { text, .. }) = &wish.effects.command {
+        return text.clone();
+    }
+    if let Some(Script { text, .. }) = &wish.effects.script {
         return text.clone();
     }
     let written: Vec<String> =

@@ -26,6 +26,7 @@ mod parameter;
 mod pattern;
 mod permit;
 mod place;
+mod python;
 mod question;
 mod refuse;
 mod remembered;
@@ -44,8 +45,9 @@ pub use decide::{
     Answer, Channel, Decision, Opinion, Permanence, Policy, Reason, Refusal, Remember, Settled, SudoPassword, Yolo,
     decide, hear, settle,
 };
+pub(crate) use intent::SCRIPT_STARTS;
 pub use intent::{Class, INTENTS, Intent, Memory, canonical_key};
-pub use judge::{Finding, Judgement, Shape, judge, judge_after};
+pub use judge::{Finding, Judgement, Shape, judge, judge_after, judge_script};
 pub use keeper::{Gate, LastingConsent, Wish};
 pub use matter::{Matter, Wanted};
 pub use permit::{Approval, Cause, Permit, Refused};

@@ -125,7 +125,7 @@ impl Rule {
     }
 
     fn fits_call(&self, matter: &Matter<'_>) -> bool {
-        let command = matter.command.map(|judgement| self.fits_command(judgement));
+        let command = matter.command.map(|judgement| self.fits_command(judgement) || self.fits_script(judgement));
         let mut scopes = matter.scopes.iter().map(|scope| self.fits_scope(scope));
         let everything = matches!(self.pattern.as_str(), "*" | "**");
         match (self.effect, command) {
@@ -149,6 +149,11 @@ impl Rule {
             }
             Effect::Ask | Effect::Deny => judgement.texts.iter().any(|text| is_command(&self.pattern, text)),
         }
+    }
+
+    /// Whoever names the tool knows that its text is no command.
+    fn fits_script(&self, judgement: &Judgement) -> bool {
+        judgement.shape == Shape::Script && same(&self.pattern, judgement.command().trim())
     }
 
     /// What forbids a folder forbids all in it, and a search that would enter it.

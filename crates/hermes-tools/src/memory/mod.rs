@@ -10,12 +10,12 @@ mod answer;
 mod disk;
 mod edit;
 mod entries;
-mod pending;
+pub(crate) mod pending;
 mod snapshot;
 mod store;
 mod tool;
 
-pub use pending::Pending;
+pub use pending::{Pending, Subsystem};
 pub use snapshot::Snapshot;
 pub use store::MemoryStore;
 pub(crate) use tool::MemoryTool;

@@ -1,4 +1,5 @@
-//! Changes that wait for a person: `pending/memory/<id>.json`, in the form of the Python program.
+//! Changes that wait for a person: `pending/memory/<id>.json` and `pending/skills/<id>.json`, in the form of the Python
+//! program.
 
 use super::Target;
 use super::disk;
@@ -13,6 +14,22 @@ use std::time::SystemTime;
 const ID_DIGITS: usize = 8;
 /// Attempts to find an id that is not taken.
 const ATTEMPTS: usize = 16;
+
+/// Whose changes wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Subsystem {
+    Memory,
+    Skills,
+}
+
+impl Subsystem {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Memory => "memory",
+            Self::Skills => "skills",
+        }
+    }
+}
 
 /// A change that was wished for and not made yet.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -34,13 +51,22 @@ impl Pending {
             [only] => (only.action(), single_summary(target, only), single_payload(target, only)),
             many => ("batch", batch_summary(target, many), batch_payload(target, many)),
         };
+        Self::of(Subsystem::Memory, action, summary, payload, now)
+    }
+
+    pub(crate) fn of(subsystem: Subsystem, action: &str, summary: String, payload: Value, now: SystemTime) -> Self {
         let created_at = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs_f64();
-        let (subsystem, origin) = ("memory".to_owned(), "foreground".to_owned());
+        let (subsystem, origin) = (subsystem.name().to_owned(), "foreground".to_owned());
         Self { id: String::new(), subsystem, action: action.to_owned(), summary, origin, created_at, payload }
     }
 
+    /// What it wants, as whoever made it wrote it down.
+    pub fn payload(&self) -> &Value {
+        &self.payload
+    }
+
     /// Writes it under a new id.
-    pub(super) fn keep(mut self, folder: &Path) -> io::Result<String> {
+    pub(crate) fn keep(mut self, folder: &Path) -> io::Result<String> {
         disk::create_folder(folder)?;
         for _ in 0..ATTEMPTS {
             self.id = format!("{:08x}", rand::random::<u32>());
@@ -66,7 +92,7 @@ impl Pending {
 }
 
 /// All that wait, the oldest first. What cannot be read is left for a person to look at.
-pub(super) fn all(folder: &Path) -> Vec<Pending> {
+pub(crate) fn all(folder: &Path) -> Vec<Pending> {
     let Ok(files) = fs::read_dir(folder) else { return Vec::new() };
     let paths =
         files.flatten().map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|end| end == "json"));
@@ -75,11 +101,11 @@ pub(super) fn all(folder: &Path) -> Vec<Pending> {
     waiting
 }
 
-pub(super) fn one(folder: &Path, id: &str) -> Option<Pending> {
+pub(crate) fn one(folder: &Path, id: &str) -> Option<Pending> {
     is_id(id).then(|| load(&file(folder, id))).flatten()
 }
 
-pub(super) fn drop(folder: &Path, id: &str) -> io::Result<()> {
+pub(crate) fn drop(folder: &Path, id: &str) -> io::Result<()> {
     if is_id(id) { fs::remove_file(file(folder, id)) } else { Err(io::ErrorKind::NotFound.into()) }
 }
 

@@ -123,6 +123,27 @@ impl MemoryStore {
         })
     }
 
+    /// Whether notes are taken here at all.
+    pub fn takes_notes(&self) -> bool {
+        self.settings.offers(Target::Memory)
+    }
+
+    /// Adds these notes, each for itself: one that does not fit, or that wants to steer the agent, does not keep the
+    /// others out. What was not kept, in words for the person.
+    pub fn note(&self, session: &SessionId, notes: &[String], now: SystemTime, stop: &Stop) -> Result<(), String> {
+        let mut refused = Vec::new();
+        for content in notes {
+            let operations = vec![Operation::Add { content: content.clone() }];
+            let wish = Wish { target: Target::Memory, operations, origin: Origin::Single };
+            let kept = match self.settings.write_approval {
+                true => self.stage(&wish, now).map(|_| ()),
+                false => self.change(session, &wish, now, stop).map(|_| ()),
+            };
+            refused.extend(kept.err().map(|failure| format!("{content:?}: {}", failure.error())));
+        }
+        if refused.is_empty() { Ok(()) } else { Err(refused.join("; ")) }
+    }
+
     /// Keeps a change for a person to decide on.
     pub(super) fn stage(&self, wish: &Wish, now: SystemTime) -> Result<Staged, Failure> {
         self.inspect(wish).map_err(|(failure, _)| failure)?;

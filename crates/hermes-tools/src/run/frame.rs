@@ -43,7 +43,7 @@ fn reworded(content: Content, reword: impl Fn(&str) -> Cow<'_, str>) -> Content 
     }
 }
 
-fn framed_text(source: &str, text: &str) -> String {
+pub(crate) fn framed_text(source: &str, text: &str) -> String {
     if text.chars().nth(SHORTEST - 1).is_none() {
         return disarmed(text);
     }

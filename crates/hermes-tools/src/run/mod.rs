@@ -5,7 +5,7 @@
 //! so that a command is judged in the directory it will run in. Every call gets exactly one result, in the order of the
 //! calls: after a panic, a timeout, a refusal and an interrupt too.
 
-mod frame;
+pub(crate) mod frame;
 mod guardrail;
 mod hints;
 mod hook;
@@ -25,10 +25,13 @@ pub use spill::Spill;
 pub use wave::{Untold, Witness};
 
 use crate::desk::{Desk, READ_FILE};
-use crate::registry::Registry;
+use crate::loader::{self, Loader, LoaderSettings};
+use crate::registry::{Described, Registry};
+use crate::tool::Card;
+use crate::toolset::Grant;
 use hermes_core::stop::Stop;
-use hermes_types::ToolCall;
 pub use hermes_types::{Disposition, Finished, ToolStatus as Status};
+use hermes_types::{ToolCall, ToolDefinition};
 use read::Read;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -38,8 +41,20 @@ use std::sync::Arc;
 pub struct Hands {
     registry: Arc<Registry>,
     hooks: Vec<Arc<dyn Hook>>,
-    /// The names this conversation may call; others are unknown to it.
-    offered: Arc<BTreeSet<String>>,
+    /// What this conversation may call; the rest is unknown to it.
+    grant: Arc<Grant>,
+    /// What part of that is found by searching, where there is a loader.
+    loader: Option<Arc<Loader>>,
+    reader: Reader,
+}
+
+/// Who reads the results.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Reader {
+    #[default]
+    Model,
+    /// A program that takes them apart: it gets them whole, without frames, notes and hints.
+    Program,
 }
 
 /// A tool found that the turn cannot go on. The results are there nevertheless: one for each call.
@@ -50,8 +65,22 @@ pub struct Aborted {
 }
 
 impl Hands {
-    pub fn new(registry: Arc<Registry>, offered: BTreeSet<String>) -> Self {
-        Self { registry, hooks: Vec::new(), offered: Arc::new(offered) }
+    /// Everything within the grant is in every request.
+    pub fn new(registry: Arc<Registry>, grant: impl Into<Grant>) -> Self {
+        Self { registry, hooks: Vec::new(), grant: Arc::new(grant.into()), loader: None, reader: Reader::default() }
+    }
+
+    /// The hands of a conversation that begins now: the settings decide whether some of its tools are found by searching.
+    pub fn of_conversation(registry: Arc<Registry>, grant: impl Into<Grant>, settings: &Arc<LoaderSettings>) -> Self {
+        let hands = Self::new(registry, grant);
+        let loader = Loader::decide(settings, &hands.grant, &hands.registry).map(Arc::new);
+        Self { loader, ..hands }
+    }
+
+    /// The same hands for a program that calls tools: its results are as the tools gave them. What it shows of them to a
+    /// model is a result of its own.
+    pub(crate) fn for_program(&self) -> Self {
+        Self { reader: Reader::Program, ..self.clone() }
     }
 
     /// Hooks see a call in the order they were added.
@@ -61,9 +90,54 @@ impl Hands {
         self
     }
 
-    /// The names this conversation may call.
-    pub fn offered(&self) -> &BTreeSet<String> {
-        &self.offered
+    /// Who will read what a call gives.
+    pub(crate) fn reader(&self) -> Reader {
+        self.reader
+    }
+
+    /// The tools that are in every request, without the loader itself: a part of what the conversation may call.
+    pub fn offered(&self) -> BTreeSet<String> {
+        let cards = self.registry.cards();
+        cards.iter().filter(|card| self.offers(card)).map(|card| card.name.to_string()).collect()
+    }
+
+    /// The tools that the conversation knows of from its first request on: those in it, and built-in ones behind the
+    /// loader, which it names.
+    pub fn known(&self) -> BTreeSet<String> {
+        let behind = self.loader.iter().flat_map(|loader| loader.built_in()).map(str::to_owned);
+        self.offered().into_iter().chain(behind).collect()
+    }
+
+    /// What the model sees, sorted by name.
+    pub fn definitions(&self) -> Vec<ToolDefinition> {
+        let mut definitions = self.registry.definitions(&self.offered());
+        if let Some(loader) = &self.loader {
+            definitions.retain(|tool| ![loader::TOOL_CALL, loader::TOOL_SEARCH].contains(&tool.name.as_str()));
+            definitions.extend(loader.definitions());
+            definitions.sort_by(|a, b| a.name.cmp(&b.name));
+        }
+        definitions
+    }
+
+    /// Whether a call of this name is run, offered or not: a model that has met a tool in a search, or in an older part
+    /// of the conversation, calls it by its own name, and sending it round through the loader would help nobody.
+    pub fn understands(&self, name: &str) -> bool {
+        let is_loaders = self.loader.is_some() && loader::NAMES.contains(&name);
+        is_loaders || self.registry.find(name).is_some_and(|entry| self.grant.allows(&entry.card))
+    }
+
+    pub fn loader(&self) -> Option<&Loader> {
+        self.loader.as_deref()
+    }
+
+    /// The tools that a search can find now.
+    pub(crate) fn behind(&self) -> Vec<Described> {
+        let is_behind = |tool: &Described| self.grant.allows(&tool.card) && !self.offers(&tool.card);
+        self.registry.describe().into_iter().filter(is_behind).collect()
+    }
+
+    fn offers(&self, card: &Card) -> bool {
+        self.grant.allows(card) && !(self.loader.is_some() && loader::is_behind(card))
     }
 
     pub fn registry(&self) -> &Arc<Registry> {
@@ -104,7 +178,10 @@ impl Hands {
         for call in waiting {
             results.push(self.unbegun(Finished::skipped(call).into(), None, desk).await);
         }
-        let shortened = desk.shop.spill.fit_turn(&mut results, desk.room.sizes()).await;
+        let shortened = match self.reader {
+            Reader::Model => desk.shop.spill.fit_turn(&mut results, desk.room.sizes()).await,
+            Reader::Program => BTreeSet::new(),
+        };
         if results.iter().enumerate().any(|(place, one)| shortened.contains(&place) && one.name == READ_FILE) {
             // A page that went to a file is not in the conversation: it may be asked for again.
             desk.history.forget_reads();

@@ -1,4 +1,6 @@
-//! Reading a call: its arguments, the hooks, the types its tool declares, and what it would touch.
+//! Reading a call: which tool is meant, its arguments, the hooks, the types its tool declares, and what it would touch.
+//!
+//! A call through the loader is a call of the tool it names from here on, for everybody: hooks, gate, record and events.
 
 use super::Hands;
 use super::guardrail::Seen;
@@ -8,6 +10,7 @@ use super::{Finished, Status};
 use crate::args::coerce;
 use crate::desk::{Cx, Desk};
 use crate::gate::Wanted;
+use crate::loader::{self, Absence};
 use crate::registry::Entry;
 use crate::tool::{Prepared, ToolError};
 use hermes_core::stop::Stop;
@@ -17,6 +20,8 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 const UNREAD: &str = "the tool failed while it looked at its arguments; nothing was done";
+
+const INTO_ITSELF: &str = "tool_call calls other tools; name the one you mean.";
 
 const NAMELESS: &str = "The call names no tool; nothing was done. Answer, or call a tool by its name.";
 
@@ -43,6 +48,24 @@ pub(super) struct Candidate {
     pub(super) prepared: Prepared,
     /// A hook wants a person to say yes.
     pub(super) wanted: Option<Wanted>,
+}
+
+/// A call with the tool it is for.
+struct Addressed {
+    call: ToolCall,
+    entry: Entry,
+    arguments: Object,
+}
+
+impl Addressed {
+    /// The call as if the model had called this tool by its own name.
+    fn renamed(call: &ToolCall, entry: Entry, arguments: Object) -> Self {
+        let written = Value::Object(arguments.clone()).to_string();
+        let mut call = call.clone();
+        call.function.name = entry.card.name.to_string();
+        call.function.arguments = written.into();
+        Self { call, entry, arguments }
+    }
 }
 
 impl Candidate {
@@ -94,30 +117,71 @@ impl Read {
 
 impl Hands {
     pub(super) async fn read(&self, call: &ToolCall, desk: &Arc<Desk>, stop: &Stop) -> Read {
-        let failed = |content: Value| State::Ended(Finished::refused(call, Status::Failed, content.to_string()));
-        let unread = |content| Read { call: call.clone(), shown: None, state: failed(content) };
-        let name = call.function.name.as_str();
-        let Some(entry) = self.registry.find(name).filter(|_| self.offered.contains(name)) else {
-            return unread(self.unknown(name));
+        let Addressed { call, entry, arguments } = match self.addressed(call) {
+            Ok(addressed) => addressed,
+            Err(told) => {
+                let state = State::Ended(Finished::refused(call, Status::Failed, told.to_string()));
+                return Read { call: call.clone(), shown: None, state };
+            }
         };
-        let arguments = match call.function.arguments.parse() {
-            Ok(arguments) => arguments,
-            Err(fault) => return unread(json!({"error": "Invalid tool arguments", "message": fault.to_string()})),
-        };
-        let (arguments, verdict) = self.show(call, arguments, desk).await;
+        let (arguments, verdict) = self.show(&call, arguments, desk).await;
         let shown = Some(arguments.clone());
         let state = match verdict {
             Ok(wanted) => {
                 let coerced = coerce(Value::Object(arguments), &entry.card.parameters);
-                coerced.warnings.iter().for_each(|warning| tracing::warn!(tool = name, "{warning}"));
-                self.prepare(call, entry, coerced.arguments, wanted, desk, stop)
+                let tool = call.function.name.as_str();
+                coerced.warnings.iter().for_each(|warning| tracing::warn!(tool, "{warning}"));
+                self.prepare(&call, entry, coerced.arguments, wanted, desk, stop)
             }
             Err(message) => {
                 let content = json!({ "error": message }).to_string();
-                State::Ended(Finished::refused(call, Status::Blocked, content))
+                State::Ended(Finished::refused(&call, Status::Blocked, content))
             }
         };
-        Read { call: call.clone(), shown, state }
+        Read { call, shown, state }
+    }
+
+    /// Whom a call is for, or what the model is told.
+    fn addressed(&self, call: &ToolCall) -> Result<Addressed, Value> {
+        let written = &call.function.arguments;
+        let unreadable = |fault| json!({"error": "Invalid tool arguments", "message": format!("{fault}")});
+        let name = call.function.name.as_str();
+        match (&self.loader, name) {
+            (Some(_), loader::TOOL_CALL) => {
+                let loader::Inner { name, arguments } = loader::unwrapped(written)?;
+                let entry = self.loaded(&name)?;
+                Ok(Addressed::renamed(call, entry, arguments))
+            }
+            (Some(loader), loader::TOOL_SEARCH) => {
+                let arguments = written.parse().map_err(unreadable)?;
+                Ok(Addressed::renamed(call, loader.search(), arguments))
+            }
+            (Some(loader), loader::TOOL_DESCRIBE) => {
+                Ok(Addressed::renamed(call, loader.search(), loader::described(written)?))
+            }
+            _ => {
+                let entry = self.callable(name).ok_or_else(|| self.unknown(name))?;
+                Ok(Addressed { call: call.clone(), entry, arguments: written.parse().map_err(unreadable)? })
+            }
+        }
+    }
+
+    /// The tool that a call through the loader names. Those that are offered can be called this way too.
+    fn loaded(&self, name: &str) -> Result<Entry, Value> {
+        let Some(loader) = self.loader() else { return Err(self.unknown(name)) };
+        let spelled = || loader::spelled(name, &self.registry, &self.grant).and_then(|name| self.callable(&name));
+        match name {
+            loader::TOOL_SEARCH => Ok(loader.search()),
+            loader::TOOL_CALL => Err(json!({ "error": INTO_ITSELF })),
+            _ => self
+                .callable(name)
+                .or_else(spelled)
+                .ok_or_else(|| Absence::of(name, &self.registry, &self.grant, loader.settings()).told(name)),
+        }
+    }
+
+    fn callable(&self, name: &str) -> Option<Entry> {
+        self.registry.find(name).filter(|entry| self.grant.allows(&entry.card))
     }
 
     /// What a model reads that called a tool nobody has: the name, and those there are. After a blank name the list would
@@ -126,7 +190,7 @@ impl Hands {
         if name.trim().is_empty() {
             return json!({ "error": NAMELESS });
         }
-        let there: Vec<String> = self.registry.definitions(&self.offered).into_iter().map(|tool| tool.name).collect();
+        let there: Vec<String> = self.definitions().into_iter().map(|tool| tool.name).collect();
         match there.is_empty() {
             true => json!({"error": format!("Unknown tool: {name}")}),
             false => json!({"error": format!("Unknown tool: {name}"), "available_tools": there}),
@@ -193,7 +257,9 @@ impl Hands {
         let prepared = prepared.unwrap_or_else(|_| Err(ToolError::told(sanitise::error(UNREAD))));
         match prepared {
             Ok(prepared) => State::Ready(Box::new(Candidate { entry, arguments, cx, prepared, wanted })),
-            Err(ToolError::Tell(content)) => State::Ended(Finished::refused(call, Status::Failed, content.to_string())),
+            Err(ToolError::Tell(content) | ToolError::Unknown(content)) => {
+                State::Ended(Finished::refused(call, Status::Failed, content.to_string()))
+            }
             Err(ToolError::Abort(reason)) => State::Abort(reason),
         }
     }

@@ -29,7 +29,21 @@ pub(super) fn about(arguments: Option<&Object>, cover: Cover) -> String {
             Some(format!("{} {name}: {}", items.len(), told.join("; ")))
         })
     };
-    main.map(|text| line(text, cover)).or_else(|| list().map(|text| line(&text, cover))).unwrap_or_default()
+    let code = || arguments.get("code")?.as_str().map(deed);
+    let main = main.or_else(code).map(|text| line(text, cover));
+    main.or_else(|| list().map(|text| line(&text, cover))).unwrap_or_default()
+}
+
+/// A script from the line on where it begins to do something.
+fn deed(code: &str) -> &str {
+    let idle = |line: &str| line.is_empty() || ["#", "import ", "from "].iter().any(|start| line.starts_with(start));
+    let mut rest = code;
+    while let Some((first, more)) = rest.split_once('\n')
+        && idle(first.trim())
+    {
+        rest = more;
+    }
+    rest
 }
 
 /// Why a call came to nothing, from the error the model is told. An interrupt and a limit speak for themselves.
@@ -76,6 +90,8 @@ mod tests {
             (json!({"command": "\n  make \nmake install"}), "make"),
             (json!({"action": "add", "target": "user", "content": "Likes tea"}), "Likes tea"),
             (json!({"action": "list"}), "list"),
+            (json!({"code": "import os\n\n# first\nprint(1)\nprint(2)"}), "print(1)"),
+            (json!({"code": "import os"}), "import os"),
             (json!({"tasks": [{"goal": "Count"}, {"goal": "List"}]}), "2 tasks: Count; List"),
             (json!({"todos": []}), ""),
         ];

@@ -4,7 +4,7 @@ use super::guardrail::Seen;
 use super::read::{Candidate, Read, State};
 use super::telling;
 use super::{Disposition, Finished, Status};
-use super::{Hands, frame, sanitise};
+use super::{Hands, Reader, frame, sanitise};
 use crate::desk::Desk;
 use crate::effects::Effects;
 use crate::gate::{Permit, Wish};
@@ -201,8 +201,11 @@ impl Hands {
         // What it is about was told when it began.
         desk.listener.hear(telling::ended(&finished, String::new(), afterword, desk.settings().cover));
         let finished = self.conclude(finished, shown.as_ref(), &desk).await;
-        let met = shown.as_ref();
-        (self.trim(finished, &entry.card, &canonical, met, &desk).await, abort)
+        let read = match self.reader {
+            Reader::Model => self.trim(finished, &entry.card, &canonical, shown.as_ref(), &desk).await,
+            Reader::Program => finished,
+        };
+        (read, abort)
     }
 
     /// What the model sees of a result: bounded, framed, and with a warning when it goes round in circles.
@@ -277,6 +280,7 @@ impl End {
         match self {
             Self::Gave(Ok(output)) => (Status::Done, Disposition::Complete, output.into_content(), None),
             Self::Gave(Err(ToolError::Tell(value))) => (Status::Failed, Disposition::Complete, told(value), None),
+            Self::Gave(Err(ToolError::Unknown(value))) => (Status::Failed, Disposition::Unknown, told(value), None),
             Self::Gave(Err(ToolError::Abort(reason))) => {
                 (Status::Failed, Disposition::Complete, told(json!({ "error": reason })), Some(reason))
             }

@@ -70,7 +70,7 @@ pub(super) fn is_of_use(front: &Frontmatter, audience: &Audience<'_>, around: &S
 }
 
 /// Whether one of the surroundings it is for is here. Those that nobody knows do not count.
-fn is_at_home(front: &Frontmatter, around: &Surroundings) -> bool {
+pub(super) fn is_at_home(front: &Frontmatter, around: &Surroundings) -> bool {
     let known: Vec<bool> = front.words("environments").iter().filter_map(|tag| is_here(tag, around)).collect();
     known.is_empty() || known.contains(&true)
 }

@@ -6,7 +6,8 @@
 //! is read. The walk is bounded in depth, folders and skills, and its result is sorted: the same folders give the same
 //! catalogue.
 
-use super::frontmatter::Frontmatter;
+use super::frontmatter::{Frontmatter, LONGEST_DESCRIPTION};
+use super::naming::LONGEST_NAME;
 use super::vet::alone;
 use super::words::one_line;
 use crate::threat::{Scanner, Scope};
@@ -48,9 +49,7 @@ const MOST_FOLDERS: usize = 10_000;
 const MOST_SKILLS: usize = 2_000;
 /// As much of a file is read to know what it is about.
 const HEAD: u64 = 32 * 1024;
-const LONGEST_NAME: usize = 64;
 const LONGEST_CATEGORY: usize = 128;
-const LONGEST_DESCRIPTION: usize = 1024;
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Skill {

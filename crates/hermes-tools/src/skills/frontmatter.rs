@@ -13,6 +13,7 @@ const BYTE_ORDER_MARK: char = '\u{feff}';
 /// More is no description of a skill.
 const MOST_NODES: usize = 5_000;
 const DEEPEST: usize = 32;
+pub(super) const LONGEST_DESCRIPTION: usize = 1024;
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Frontmatter(Object);
@@ -69,6 +70,19 @@ impl Frontmatter {
         if own.is_empty() { self.words(key) } else { own }
     }
 
+    /// The settings it declares, with what the owner set or else its defaults.
+    pub(super) fn config(&self, set: &Value) -> Option<Object> {
+        let declared = self.at("metadata.hermes.config")?.as_array()?;
+        let value = |one: &Value| {
+            let key = scalar(one.get("key")?)?;
+            let is_set = key.split('.').try_fold(set, |value, part| value.get(part)).or_else(|| set.get(&key));
+            let value = is_set.or_else(|| one.get("default")).cloned().unwrap_or_default();
+            Some((key, value))
+        };
+        let values: Object = declared.iter().filter_map(value).collect();
+        (!values.is_empty()).then_some(values)
+    }
+
     /// The variables it needs, each once, wherever it names them.
     pub(super) fn variables(&self) -> Vec<Variable> {
         let places = ["required_environment_variables", "setup.collect_secrets", "prerequisites.env_vars"];
@@ -123,7 +137,36 @@ fn fenced(file: &str) -> Option<(&str, &str)> {
     None
 }
 
+/// Why a new `SKILL.md` could not be used. Whoever writes one is held to more than whoever is read.
+pub(super) fn check(file: &str) -> Option<String> {
+    let file = file.strip_prefix(BYTE_ORDER_MARK).unwrap_or(file);
+    let Some((yaml, text)) = fenced(file) else {
+        return Some("SKILL.md begins with frontmatter: a line ---, name and description, a line ---.".to_owned());
+    };
+    let front = match self::yaml(yaml) {
+        Ok(fields) => Frontmatter(fields),
+        Err(why) => return Some(format!("The frontmatter of SKILL.md is no YAML of keys and values: {why}.")),
+    };
+    for field in ["name", "description"] {
+        if front.text(field).is_none() {
+            return Some(format!("The frontmatter of SKILL.md needs {field}."));
+        }
+    }
+    let long = front.text("description").is_some_and(|said| said.chars().count() > LONGEST_DESCRIPTION);
+    if long {
+        return Some(format!(
+            "The description has more than {LONGEST_DESCRIPTION} characters; say in one sentence when to use it."
+        ));
+    }
+    text.trim().is_empty().then(|| "SKILL.md has no text below its frontmatter.".to_owned())
+}
+
 fn read(yaml: &str) -> Object {
+    self::yaml(yaml).unwrap_or_else(|_| by_lines(yaml))
+}
+
+/// Keys and values, within bounds.
+pub(super) fn yaml(yaml: &str) -> Result<Object, String> {
     let options = serde_saphyr::options! {
         with_snippet: false,
         duplicate_keys: serde_saphyr::options::DuplicateKeyPolicy::LastWins,
@@ -138,8 +181,9 @@ fn read(yaml: &str) -> Object {
         },
     };
     match serde_saphyr::from_str_with_options(yaml, options) {
-        Ok(Value::Object(fields)) => fields,
-        _ => by_lines(yaml),
+        Ok(Value::Object(fields)) => Ok(fields),
+        Ok(_) => Err("it is a single value".to_owned()),
+        Err(error) => Err(one_line(&error.to_string())),
     }
 }
 

@@ -18,7 +18,7 @@ const SUMMARY: usize = 60;
 const MOST_CHARS: usize = 24_000;
 pub(super) const LIST: &str = "skills_list";
 pub(super) const VIEW: &str = "skill_view";
-const MANAGE: &str = "skill_manage";
+pub(super) const MANAGE: &str = "skill_manage";
 
 /// The block for the system prompt; nothing without a tool to read skills with, or without skills.
 pub fn index(settings: &Settings, audience: &Audience<'_>, scanner: &Scanner) -> Option<String> {

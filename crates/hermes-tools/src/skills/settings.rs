@@ -1,5 +1,6 @@
 //! `skills.*`, and the folders that skills are looked for in.
 
+use super::shelf::OWN;
 use super::words::{fill, words};
 use crate::settings::{Settings, Surroundings};
 use serde::{Deserialize, Deserializer};
@@ -8,8 +9,6 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// The folder of the person's own skills, in the home of Hermes.
-const OWN: &str = "skills";
 /// Names the messenger a process works for; the terminal where it is not set.
 const PLATFORM: &str = "HERMES_PLATFORM";
 const TERMINAL: &str = "cli";
@@ -28,12 +27,35 @@ pub struct SkillSettings {
     /// The same for one platform.
     #[serde(deserialize_with = "lists")]
     pub platform_disabled: BTreeMap<String, Vec<String>>,
+    /// Whether what the agent writes is scanned like what comes from strangers.
+    pub guard_agent_created: bool,
+    /// Whether changes wait in `pending/skills` until a person approves them.
+    pub write_approval: bool,
+    /// Whether commands that skills hold are run when they are loaded.
+    pub inline_shell: bool,
+    /// Seconds for each of them.
+    pub inline_shell_timeout: u64,
+    /// Values that skills ask for in their frontmatter.
+    pub config: Value,
+    /// Lists of skills that can be installed by name: files, or addresses.
+    #[serde(deserialize_with = "list")]
+    pub hub_indexes: Vec<String>,
 }
 
 impl Default for SkillSettings {
     fn default() -> Self {
-        let (external_dirs, disabled) = (Vec::new(), Vec::new());
-        Self { external_dirs, template_vars: true, disabled, platform_disabled: BTreeMap::new() }
+        Self {
+            external_dirs: Vec::new(),
+            template_vars: true,
+            disabled: Vec::new(),
+            platform_disabled: BTreeMap::new(),
+            guard_agent_created: false,
+            write_approval: false,
+            inline_shell: false,
+            inline_shell_timeout: 10,
+            config: Value::Null,
+            hub_indexes: Vec::new(),
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use super::audience::{Bar, bar, bar_of};
 use super::catalogue::{Catalogue, SKILL, Skill};
 use super::frontmatter::{Frontmatter, Variable};
 use super::index::VIEW;
+use super::inline;
 use super::linked::{Linked, linked};
 use super::lookup::{Known, acceptable, find};
 use super::settings::{platform, roots};
@@ -15,12 +16,13 @@ use super::vet::caution;
 use super::words::fill;
 use super::{blocking, reading};
 use crate::desk::{Cx, Desk};
-use crate::effects::Effects;
+use crate::effects::{Company, Effects};
 use crate::files::page::is_binary;
 use crate::files::place::open::Opened;
 use crate::files::place::{Rules, real};
 use crate::gate::Permit;
 use crate::tool::{Card, Output, Repeats, Tool, ToolError};
+use hermes_types::Object;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::borrow::Cow;
@@ -43,25 +45,28 @@ pub(crate) struct ViewArgs {
 
 /// A whole skill. The caution comes before the text it is about.
 #[derive(Debug, Serialize)]
-struct Viewed {
+pub(super) struct Viewed {
     success: bool,
-    name: String,
+    pub(super) name: String,
     description: String,
     tags: Vec<String>,
     related_skills: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    warning: Option<String>,
-    content: String,
+    pub(super) warning: Option<String>,
+    pub(super) content: String,
     path: String,
     skill_dir: String,
-    linked_files: Linked,
+    pub(super) linked_files: Linked,
     #[serde(skip_serializing_if = "Option::is_none")]
     usage_hint: Option<String>,
     required_environment_variables: Vec<Variable>,
     missing_required_environment_variables: Vec<String>,
     setup_needed: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    setup_note: Option<String>,
+    pub(super) setup_note: Option<String>,
+    /// What it asks for in the settings, and what is set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) config: Option<Object>,
     readiness_status: &'static str,
 }
 
@@ -96,16 +101,34 @@ impl Tool for SkillView {
 
     fn effects(&self, args: &ViewArgs, cx: &Cx) -> Result<Effects, ToolError> {
         acceptable(&args.name)?;
-        Ok(reading(cx.desk.settings()))
+        let settings = cx.desk.settings();
+        // A skill whose commands are run does what they do.
+        let company = if settings.skills.inline_shell { Company::Alone } else { Company::Welcome };
+        Ok(Effects { company, ..reading(settings) })
     }
 
     async fn call(&self, args: ViewArgs, _permit: Permit, cx: &Cx) -> Result<Output, ToolError> {
         let desk = cx.desk.clone();
-        blocking(move || view(&args, &desk)).await
+        let answer = blocking(move || view(&args, &desk)).await?;
+        let mut viewed = match answer {
+            Answer::File(output) => return Ok(output),
+            Answer::Skill(viewed) => viewed,
+        };
+        if cx.desk.settings().skills.inline_shell && inline::has_commands(&viewed.content) {
+            let folder = PathBuf::from(&viewed.skill_dir);
+            viewed.content = inline::run(&viewed.content, &folder, &cx.hands, &cx.desk, &cx.stop).await;
+        }
+        Output::json(&viewed)
     }
 }
 
-fn view(args: &ViewArgs, desk: &Desk) -> Result<Output, ToolError> {
+/// What was asked for.
+enum Answer {
+    Skill(Box<Viewed>),
+    File(Output),
+}
+
+fn view(args: &ViewArgs, desk: &Desk) -> Result<Answer, ToolError> {
     let settings = desk.settings();
     let roots = roots(settings);
     let catalogue = Catalogue::scan(&roots, &desk.shop.scanner);
@@ -116,8 +139,8 @@ fn view(args: &ViewArgs, desk: &Desk) -> Result<Output, ToolError> {
                 return Err(barred(&skill.name, &skill.front, bar));
             }
             match file {
-                None | Some(SKILL) => whole(skill, desk),
-                Some(file) => part(skill, file, desk),
+                None | Some(SKILL) => Ok(Answer::Skill(Box::new(viewed_skill(skill, desk)?))),
+                Some(file) => part(skill, file, desk).map(Answer::File),
             }
         }
         (Known::Flat { file, root }, None) => {
@@ -128,17 +151,19 @@ fn view(args: &ViewArgs, desk: &Desk) -> Result<Output, ToolError> {
                 return Err(barred(&name, &front, bar));
             }
             let description = front.text("description").unwrap_or_default();
-            Output::json(&viewed((name, description), &front, (&file, &root), (&text, Linked::default()), desk))
+            let viewed = viewed((name, description), &front, (&file, &root), (&text, Linked::default()), desk);
+            Ok(Answer::Skill(Box::new(viewed)))
         }
         (Known::Flat { .. }, Some(_)) => Err(told(format!("The skill '{}' is a single file.", args.name))),
     }
 }
 
-fn whole(skill: &Skill, desk: &Desk) -> Result<Output, ToolError> {
+/// One skill, whole.
+pub(super) fn viewed_skill(skill: &Skill, desk: &Desk) -> Result<Viewed, ToolError> {
     let file = skill.folder.join(SKILL);
     let text = text_of(&file, &skill.folder, desk)?;
     let about = (skill.name.clone(), skill.description.clone());
-    Output::json(&viewed(about, &skill.front, (&file, &skill.folder), (&text, linked(&skill.folder)), desk))
+    Ok(viewed(about, &skill.front, (&file, &skill.folder), (&text, linked(&skill.folder)), desk))
 }
 
 fn viewed(
@@ -188,6 +213,7 @@ fn viewed(
         missing_required_environment_variables: missing,
         setup_needed,
         setup_note,
+        config: front.config(&settings.skills.config),
         readiness_status: if setup_needed { "setup_needed" } else { "available" },
     }
 }

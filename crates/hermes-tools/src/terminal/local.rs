@@ -323,8 +323,7 @@ impl Local {
         let outer = variables.get(Family::VARIABLE).cloned();
         let marks = outer.iter().chain([&self.mark]).map(String::as_str).collect::<Vec<_>>().join(":");
         variables.insert(Family::VARIABLE.to_owned(), marks);
-        let watched = fs::File::open("/dev/tty").is_ok();
-        let setsid = if watched { find("setsid", &variables) } else { None };
+        let setsid = own_session(&variables);
         let mut opened = Opened { dir, bash, setsid, login: Login::No, variables, outer };
         let first = first::steps(&self.settings, &self.around);
         if self.first(&opened, &first, Login::Always).await {
@@ -481,7 +480,14 @@ fn carried(script: OsString, file: &Path) -> io::Result<OsString> {
     Ok(OsString::from_vec(short))
 }
 
-fn find(program: &str, variables: &BTreeMap<String, String>) -> Option<PathBuf> {
+/// What gives a program a session of its own, where there is a terminal it must not reach.
+pub(crate) fn own_session(variables: &BTreeMap<String, String>) -> Option<PathBuf> {
+    let watched = fs::File::open("/dev/tty").is_ok();
+    if watched { find("setsid", variables) } else { None }
+}
+
+/// Where a program is: in the path of these variables, or where it usually is.
+pub(crate) fn find(program: &str, variables: &BTreeMap<String, String>) -> Option<PathBuf> {
     let path = variables.get("PATH").map(String::as_str).unwrap_or_default();
     let listed = std::env::split_paths(path).filter(|folder| folder.is_absolute());
     let places = listed.chain(USUAL_PLACES.iter().map(PathBuf::from));

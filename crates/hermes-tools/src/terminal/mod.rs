@@ -5,14 +5,14 @@
 
 mod backend;
 mod background;
-mod capture;
+pub(crate) mod capture;
 pub mod family;
 mod first;
 mod guidance;
 pub(crate) mod launch;
 mod local;
 mod meaning;
-mod private;
+pub(crate) mod private;
 pub(crate) mod pty;
 pub mod sandbox;
 mod script;
@@ -23,8 +23,8 @@ mod tool;
 mod watch;
 
 pub use backend::{Backend, Capture, Ended, Executed, Memory, Request, Stdin, Unable};
-pub(crate) use local::Needed;
 pub use local::{Local, Reporting, Shell};
+pub(crate) use local::{Needed, find, own_session};
 pub use settings::TerminalSettings;
 pub(crate) use tool::TerminalTool;
 

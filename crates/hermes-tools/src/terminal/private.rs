@@ -1,4 +1,4 @@
-//! The private directory of a shell. It goes with its conversation; after a `kill -9` the next one takes it away, together
+//! The private directory of a shell or a script. It goes with its conversation; after a `kill -9` the next one takes it away, together
 //! with whoever the dead one's commands left running.
 //!
 //! The owner holds a lock on the directory. The kernel drops it with the program, whatever that died of and in whatever
@@ -17,14 +17,14 @@ const PREFIX: &str = "hermes-shell-";
 /// Between the directory and its lock there is a moment.
 const YOUNGEST: Duration = Duration::from_secs(60);
 
-pub(super) struct Private {
+pub(crate) struct Private {
     dir: TempDir,
     _lock: File,
 }
 
 impl Private {
     /// A new one in `temp`, after those that nobody owns any more are gone. Blocks.
-    pub(super) fn make(temp: &Path, mark: &str) -> io::Result<Self> {
+    pub(crate) fn make(temp: &Path, mark: &str) -> io::Result<Self> {
         sweep(temp);
         let only_mine = Permissions::from_mode(0o700);
         let prefix = format!("{PREFIX}{mark}-");
@@ -34,7 +34,7 @@ impl Private {
         Ok(Self { dir, _lock: lock })
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.dir.path()
     }
 }

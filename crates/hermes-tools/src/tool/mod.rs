@@ -167,7 +167,7 @@ pub struct Afterword {
 pub enum Output {
     /// JSON as text, with its fields in the order of the tool.
     Text(String),
-    /// Text and pictures; `summary` stands for them where pictures cannot go.
+    /// Text and pictures. `summary` goes along with them, and is all that arrives where pictures cannot go.
     Parts { parts: Vec<Part>, summary: String },
 }
 
@@ -180,7 +180,11 @@ impl Output {
     pub fn into_content(self) -> Content {
         match self {
             Self::Text(text) => Content::Text(text),
-            Self::Parts { parts, .. } => Content::Parts(parts),
+            Self::Parts { parts, summary } => {
+                let is_said = summary.trim().is_empty() || parts.iter().any(|part| part.text() == Some(&summary));
+                let summary = (!is_said).then(|| Part::of_text(summary));
+                Content::Parts(summary.into_iter().chain(parts).collect())
+            }
         }
     }
 }
@@ -190,6 +194,8 @@ impl Output {
 pub enum ToolError {
     /// The model is told and goes on. A JSON object with at least `error` in it.
     Tell(Value),
+    /// The same, and nobody knows what the call did before it failed.
+    Unknown(Value),
     /// The turn cannot go on.
     Abort(String),
 }
@@ -204,7 +210,7 @@ impl ToolError {
 impl fmt::Display for ToolError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Tell(value) => match value.get("error").and_then(Value::as_str) {
+            Self::Tell(value) | Self::Unknown(value) => match value.get("error").and_then(Value::as_str) {
                 Some(message) => f.write_str(message),
                 None => value.fmt(f),
             },

@@ -2,16 +2,20 @@
 //!
 //! A [`Catalogue`] knows the sets of the table, those that plugins and MCP servers made by registering tools, their other
 //! names, and sets made at run time. Every name it gives is only a wish: whether a tool is there and ready is the business
-//! of the registry. Resolving ends for every set of includes, circles among them.
+//! of the registry. What a selection comes to is a [`Grant`], which holds for tools that register later too. Resolving
+//! ends for every set of includes, circles among them.
 
 mod distribution;
+mod grant;
 mod platform;
 mod table;
 
 pub use distribution::{Distribution, UnknownDistribution, distribution, distributions};
+pub use grant::Grant;
 pub use platform::{Circumstances, for_platform};
 
 use crate::registry::Registry;
+use grant::{Part, is_everything};
 use std::collections::{BTreeMap, BTreeSet};
 use table::{CORE, Core, LEGACY, Row, TOOLSETS};
 
@@ -52,6 +56,8 @@ pub struct Selection {
 /// What a conversation may call.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Selected {
+    pub grant: Grant,
+    /// What that comes to now: tools that are written down or registered.
     pub names: BTreeSet<String>,
     /// Names that no toolset has.
     pub unknown: Vec<String>,
@@ -97,11 +103,20 @@ pub struct Catalogue<'a> {
     custom: BTreeMap<String, Custom>,
     /// Messengers that plugins brought.
     platforms: BTreeSet<String>,
+    /// Toolsets that will register: of servers that are configured, of plugins that are enabled.
+    expected: BTreeSet<String>,
 }
 
 impl<'a> Catalogue<'a> {
     pub fn new(registry: &'a Registry) -> Self {
-        Self { registry, custom: BTreeMap::new(), platforms: BTreeSet::new() }
+        Self { registry, custom: BTreeMap::new(), platforms: BTreeSet::new(), expected: BTreeSet::new() }
+    }
+
+    /// Toolsets that can be chosen before a tool of theirs is there. A server goes by its own name, too.
+    #[must_use]
+    pub fn expecting<T: Into<String>>(mut self, toolsets: impl IntoIterator<Item = T>) -> Self {
+        self.expected.extend(toolsets.into_iter().map(Into::into));
+        self
     }
 
     /// A toolset made at run time. It takes the place of one of the same name.
@@ -118,19 +133,27 @@ impl<'a> Catalogue<'a> {
         self
     }
 
+    /// Of the toolsets that will register, those of servers and those of plugins.
+    pub fn joining(&self) -> (Vec<String>, Vec<String>) {
+        self.expected.iter().cloned().partition(|toolset| toolset.starts_with(MCP))
+    }
+
     /// Every toolset by its own name.
     pub fn names(&self) -> BTreeSet<String> {
         let known = TOOLSETS.iter().map(|row| row.name.to_owned());
-        known.chain(self.registry.toolsets()).chain(self.custom.keys().cloned()).collect()
+        let joining = self.registry.toolsets().into_iter().chain(self.expected.iter().cloned());
+        known.chain(joining).chain(self.custom.keys().cloned()).collect()
     }
 
     pub fn knows(&self, name: &str) -> bool {
-        EVERYTHING.contains(&name)
+        is_everything(name)
             || self.custom.contains_key(name)
             || row(name).is_some()
             || self.platform_of(name).is_some()
             || self.registry.aliased(name).is_some()
             || self.registry.toolsets().contains(name)
+            || self.expected.contains(name)
+            || self.expected.contains(&format!("{MCP}{name}"))
     }
 
     pub fn kind(&self, name: &str) -> Kind {
@@ -149,9 +172,9 @@ impl<'a> Catalogue<'a> {
         if let Some(row) = row(name) {
             return Some(row.description.to_owned());
         }
-        let own = self.registry.aliased(name).unwrap_or_else(|| name.to_owned());
+        let own = self.own_name(name.to_owned());
         match own.strip_prefix(MCP) {
-            _ if EVERYTHING.contains(&name) => Some("Every toolset".to_owned()),
+            _ if is_everything(name) => Some("Every toolset".to_owned()),
             _ if !self.knows(name) => None,
             Some(server) => Some(format!("MCP server '{server}' tools")),
             None => Some(format!("Plugin toolset: {own}")),
@@ -160,66 +183,72 @@ impl<'a> Catalogue<'a> {
 
     /// The tools of a toolset with everything it includes; none for a name nobody knows.
     pub fn tools(&self, name: &str) -> BTreeSet<String> {
-        let mut tools = BTreeSet::new();
-        let mut visited = BTreeSet::new();
+        let Part { mut names, toolsets } = self.part(name);
+        names.extend(toolsets.iter().flat_map(|toolset| self.registry.tools_of(toolset)));
+        names
+    }
+
+    /// What a toolset stands for: the tools that are written down for it, and the sets whose tools it has.
+    fn part(&self, name: &str) -> Part {
+        let mut part = Part::default();
         let mut waiting = vec![name.to_owned()];
         while let Some(name) = waiting.pop() {
             let name = self.own_name(name);
-            if !visited.insert(name.clone()) {
+            if is_everything(&name) {
+                if part.add_everything() {
+                    waiting.extend(self.names());
+                }
                 continue;
             }
-            if EVERYTHING.contains(&name.as_str()) {
-                waiting.extend(self.names());
+            if !part.toolsets.insert(name.clone()) {
                 continue;
             }
-            tools.extend(self.registry.tools_of(&name));
             if let Some(custom) = self.custom.get(&name) {
-                tools.extend(custom.tools.iter().cloned());
+                part.names.extend(custom.tools.iter().cloned());
                 waiting.extend(custom.includes.iter().cloned());
             } else if let Some(row) = row(&name) {
-                tools.extend(row.written().map(str::to_owned));
+                part.names.extend(row.written().map(str::to_owned));
                 waiting.extend(row.includes.iter().map(|name| (*name).to_owned()));
             } else if let Some(platform) = self.platform_of(&name) {
-                tools.extend(core().map(str::to_owned));
-                tools.extend(self.registry.tools_of(platform));
+                part.names.extend(core().map(str::to_owned));
+                part.toolsets.insert(platform.to_owned());
             }
         }
-        tools
+        part
     }
 
     pub fn select(&self, selection: &Selection) -> Selected {
-        let mut selected = Selected::default();
+        let mut grant = Grant::default();
+        let mut unknown = Vec::new();
+        // A name nobody knows yet may be that of a plugin: what it brings is taken, or left, when it comes.
+        let mut meant = |name: &String| {
+            self.meant(name).unwrap_or_else(|| {
+                unknown.push(name.clone());
+                Part::called(name)
+            })
+        };
         match &selection.enabled {
-            None => selected.names = self.tools("all"),
-            Some(names) => {
-                for name in names {
-                    match self.meant(name) {
-                        Some(tools) => selected.names.extend(tools),
-                        None => selected.unknown.push(name.clone()),
-                    }
-                }
-            }
+            None => grant.give(self.part("all")),
+            Some(names) => names.iter().for_each(|name| grant.give(meant(name))),
         }
         for name in &selection.disabled {
-            match self.meant(name) {
+            let mut part = meant(name);
+            if self.is_made_of_core(name) {
                 // Without a bundle the core is still there: turning off a messenger must not empty the list.
-                Some(tools) if self.is_made_of_core(name) => {
-                    selected.names.retain(|tool| !tools.contains(tool) || core().any(|kept| kept == tool));
-                }
-                Some(tools) => selected.names.retain(|tool| !tools.contains(tool)),
-                None => selected.unknown.push(name.clone()),
+                part.names.retain(|tool| !core().any(|kept| kept == tool));
             }
+            grant.withhold(part);
         }
-        selected
+        Selected { names: grant.names(self.registry), grant, unknown }
     }
 
-    /// The tools behind a name in a list: a toolset's, or those of an older name.
-    fn meant(&self, name: &str) -> Option<BTreeSet<String>> {
+    /// What a name in a list stands for: a toolset, or the tools of an older name.
+    fn meant(&self, name: &str) -> Option<Part> {
         if self.knows(name) {
-            return Some(self.tools(name));
+            return Some(self.part(name));
         }
         let (_, tools) = LEGACY.iter().find(|(legacy, _)| *legacy == name)?;
-        Some(tools.iter().map(|tool| (*tool).to_owned()).collect())
+        Some(Part { names: tools.iter().map(|tool| (*tool).to_owned()).collect(), ..Part::default() })
     }
 
     fn is_made_of_core(&self, name: &str) -> bool {
@@ -227,8 +256,12 @@ impl<'a> Catalogue<'a> {
     }
 
     fn own_name(&self, name: String) -> String {
-        let is_own = self.custom.contains_key(&name) || row(&name).is_some();
-        if is_own { name } else { self.registry.aliased(&name).unwrap_or(name) }
+        if self.custom.contains_key(&name) || row(&name).is_some() {
+            return name;
+        }
+        let of_server = format!("{MCP}{name}");
+        let expected = || self.expected.contains(&of_server).then_some(of_server);
+        self.registry.aliased(&name).or_else(expected).unwrap_or(name)
     }
 
     fn platform_of<'n>(&self, name: &'n str) -> Option<&'n str> {
@@ -247,6 +280,11 @@ impl Row {
         let core = parts.iter().flat_map(|part| part.iter().copied()).filter(move |tool| !is_left_out(tool));
         core.chain(self.tools.iter().copied())
     }
+}
+
+/// Whether a tool of this name comes with the program.
+pub(crate) fn is_built_in(name: &str) -> bool {
+    core().any(|tool| tool == name) || TOOLSETS.iter().any(|row| row.tools.contains(&name))
 }
 
 fn row(name: &str) -> Option<&'static Row> {

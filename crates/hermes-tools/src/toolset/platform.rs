@@ -14,12 +14,15 @@ pub struct Circumstances {
     pub credentials_for: BTreeSet<String>,
     /// Toolsets of the MCP servers that are enabled: `mcp-<server>`.
     pub mcp: Vec<String>,
+    /// Toolsets of the plugins that are enabled.
+    pub plugins: Vec<String>,
 }
 
 /// The selection that the settings (a whole `config.yaml`) make for a platform such as `cli` or `telegram`.
 ///
 /// A list that names parts means exactly those, and of every bundle in it the parts it covers. A list of bundles alone
-/// means the bundles. The tools of MCP servers come by themselves unless the list names some of them.
+/// means the bundles. The tools of MCP servers come by themselves unless the list names some of them; so do those of
+/// plugins.
 pub fn for_platform(config: &Value, platform: &str, around: &Circumstances, catalogue: &Catalogue<'_>) -> Selection {
     let own = config.get("platform_toolsets").and_then(|platforms| platforms.get(platform)).and_then(texts);
     let general = || config.get("toolsets").and_then(texts).filter(|_| platform == TERMINAL);
@@ -29,9 +32,11 @@ pub fn for_platform(config: &Value, platform: &str, around: &Circumstances, cata
     } else {
         listed.clone()
     };
-    let is_server = |name: &String| around.mcp.iter().any(|server| leads_to(name, server));
-    if !listed.iter().any(is_server) {
-        enabled.extend(around.mcp.iter().cloned());
+    for joining in [&around.mcp, &around.plugins] {
+        let names_one = |name: &String| joining.iter().any(|toolset| leads_to(name, toolset));
+        if !listed.iter().any(names_one) {
+            enabled.extend(joining.iter().cloned());
+        }
     }
     let disabled = config.get("agent").and_then(|agent| agent.get("disabled_toolsets")).and_then(texts);
     Selection { enabled: Some(unique(enabled)), disabled: disabled.unwrap_or_default() }

@@ -91,7 +91,7 @@ fn a_selection_adds_takes_away_last_and_names_what_nobody_knows() {
     let registry = registry(&[]);
     let picked = select(&registry, &Selection::of(["file", "nope", "web_tools"]).without(["search", "neither"]));
     let tools = names(&["patch", "read_file", "search_files", "web_extract", "write_file"]);
-    assert_eq!(picked, Selected { names: tools, unknown: vec!["nope".into(), "neither".into()] });
+    assert_eq!((picked.names, picked.unknown), (tools, vec!["nope".to_owned(), "neither".to_owned()]));
     let everything = select(&registry, &Selection::default().without(["spotify", "skills_tools"]));
     assert_eq!((everything.names.len(), everything.unknown), (79 - 7 - 3, vec![]));
 }
@@ -138,6 +138,34 @@ fn plugins_and_servers_bring_toolsets_of_their_own() {
         ["git", "mcp-git", "hermes-irc", "hermes-nope"].map(|name| catalogue.knows(name)),
         [true, true, true, false]
     );
+}
+
+#[test]
+fn servers_and_plugins_can_be_chosen_before_they_are_there() {
+    let registry = registry(&[]);
+    let catalogue = Catalogue::new(&registry).expecting(["mcp-git", "art"]);
+    let picked = catalogue.select(&Selection::of(["web", "git", "art"]).without(["mcp-mail"]));
+    assert_eq!(picked.unknown, ["mcp-mail"]);
+    let card = |name: &'static str, toolset: &'static str| Named(name, toolset).card();
+    let table = [
+        (card("mcp__git__log", "mcp-git"), true),
+        (card("paint", "art"), true),
+        (card("web_search", "web"), true),
+        (card("web_weather", "web"), true),
+        (card("mcp__mail__send", "mcp-mail"), false),
+        (card("terminal", "terminal"), false),
+        (card("rocket", "space"), false),
+    ];
+    for (card, expected) in table {
+        assert_eq!(picked.grant.allows(&card), expected, "{} of {}", card.name, card.toolset);
+    }
+    let everything = catalogue.select(&Selection::default().without(["git", "terminal"])).grant;
+    let refused = [card("mcp__git__log", "mcp-git"), card("process", "terminal"), card("terminal", "space")];
+    assert!(everything.allows(&card("rocket", "space")), "whoever comes");
+    assert_eq!(refused.map(|card| everything.allows(&card)), [false; 3]);
+    let less = everything.without(["rocket"]).without_servers();
+    let later = [card("rocket", "space"), card("mcp__new__x", "mcp-new"), card("other", "space")];
+    assert_eq!(later.map(|card| less.allows(&card)), [false, false, true]);
 }
 
 #[test]
@@ -255,4 +283,35 @@ proptest! {
             }
         }
     }
+
+    #[test]
+    fn it_does_not_matter_whether_a_tool_came_before_or_after_the_choice(
+        enabled in proptest::option::of(proptest::collection::vec(proptest::sample::select(CHOICES.to_vec()), 0..4)),
+        disabled in proptest::collection::vec(proptest::sample::select(CHOICES.to_vec()), 0..3),
+    ) {
+        let selection = Selection {
+            enabled: enabled.map(|names| names.into_iter().map(str::to_owned).collect()),
+            disabled: disabled.into_iter().map(str::to_owned).collect(),
+        };
+        let (empty, full) = (registry(&[]), registry(JOINING));
+        full.alias("git", "mcp-git");
+        let before = Catalogue::new(&empty).expecting(["mcp-git", "art"]).select(&selection).grant;
+        let after = Catalogue::new(&full).select(&selection);
+        for (name, toolset) in JOINING {
+            let card = Named(name, toolset).card();
+            prop_assert_eq!(before.allows(&card), after.grant.allows(&card), "{} in {:?}", name, &selection);
+            prop_assert_eq!(after.names.contains(*name), after.grant.allows(&card), "{} in {:?}", name, &selection);
+        }
+    }
 }
+
+const CHOICES: [&str; 10] =
+    ["all", "git", "mcp-git", "art", "web", "terminal", "hermes-cli", "coding", "terminal_tools", "nobody"];
+const JOINING: &[(&str, &str)] = &[
+    ("mcp__git__log", "mcp-git"),
+    ("paint", "art"),
+    ("web_search", "web"),
+    ("web_weather", "web"),
+    ("terminal", "terminal"),
+    ("rocket", "nobody"),
+];

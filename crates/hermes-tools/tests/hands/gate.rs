@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-fn corpus(text: &'static str) -> Vec<String> {
+pub(crate) fn corpus(text: &'static str) -> Vec<String> {
     let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with("== ") && !line.starts_with("# "));
     lines.map(|line| line.replace('␤', "\n").replace('␛', "\u{1b}")).collect()
 }

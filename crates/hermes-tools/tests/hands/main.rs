@@ -10,6 +10,7 @@
 mod attack;
 mod checkpoint;
 mod clarify;
+mod code;
 mod contract;
 mod delegate;
 mod dispatch;
@@ -19,6 +20,7 @@ mod files_patch;
 mod files_read;
 mod files_write;
 mod gate;
+mod loader;
 mod memory;
 mod paper;
 mod process;
@@ -27,6 +29,8 @@ mod results;
 mod sandbox;
 mod search;
 mod skills;
+mod skills_hub;
+mod skills_manage;
 #[allow(dead_code, reason = "the stage offers more than every story uses")]
 mod stage;
 mod surroundings;

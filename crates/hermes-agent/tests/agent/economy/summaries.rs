@@ -164,12 +164,11 @@ async fn who_wants_no_makeshift_keeps_everything_and_is_told_once() {
     assert_eq!(agent.session().as_str(), FIRST);
     let events = stage.events();
     let told = told_why(&events);
-    assert!(
-        compressions(&events).is_empty() && told.iter().all(|why| why.starts_with("no summary could be made")),
-        "{told:?}"
-    );
+    let (first, rest) = told.split_first().expect("it is told");
+    assert!(compressions(&events).is_empty() && first.starts_with("no summary could be made"), "{told:?}");
+    assert!(rest.iter().all(|why| why.starts_with("the last summaries failed")) && rest.len() <= 5, "{told:?}");
     let asked = server.model_requests().iter().filter(|request| asks_for_summary(request)).count();
-    assert!((1..=5).contains(&asked) && told.len() == asked, "not before every question: {asked} of {STEPS}");
+    assert_eq!(asked, 1, "and then they rest");
     server.finish();
 }
 

@@ -109,7 +109,7 @@ impl Cast {
             store: Ok(&store),
             listener: screen.clone(),
             live: screen.is_live(),
-            tools: agent::offered(&app, &hands, &How::default())?,
+            tools: agent::granted(&app, &hands, &How::default())?,
             max_turns: None,
         };
         let agent = parts.agent(Session::New { id: screen.session(), source: agent::CLI.to_owned() }).await?;

@@ -3,6 +3,7 @@
 use super::Built;
 use crate::commands::{Console, Exit, Trouble, paper, table};
 use hermes_core::prompt::{Name, Tier, tokens};
+use hermes_tools::loader;
 use hermes_types::ToolDefinition;
 use serde::Serialize;
 use serde_json::json;
@@ -77,7 +78,7 @@ fn toolsets(built: &Built) -> Vec<ToolsetRow> {
     let mut sets: BTreeMap<String, Vec<&ToolDefinition>> = BTreeMap::new();
     for definition in &built.definitions {
         let card = known.iter().map(|tool| &tool.card).find(|card| card.name == definition.name.as_str());
-        let set = card.map(|card| card.toolset.to_string()).unwrap_or_default();
+        let set = card.map_or_else(|| loader::TOOLSET.to_owned(), |card| card.toolset.to_string());
         sets.entry(set).or_default().push(definition);
     }
     let row = |(toolset, tools): (String, Vec<&ToolDefinition>)| {

@@ -1,5 +1,7 @@
 //! `hermes sessions cost`: what a conversation cost, with everything that belongs to it.
 
+mod requests;
+
 use super::paper::one_line;
 use super::{Console, Desk, Exit, Trouble, count};
 use crate::commands::money::told;
@@ -12,7 +14,10 @@ use serde_json::{Value, json};
 pub struct CostArgs {
     /// Id, the beginning of an id, or title
     pub name: String,
-    /// One JSON object instead of a table
+    /// Every request: what it shares with the one before, what a cache gave of it, and why where it could not
+    #[arg(long)]
+    pub requests: bool,
+    /// One JSON value instead of a table
     #[arg(long)]
     pub json: bool,
 }
@@ -20,6 +25,9 @@ pub struct CostArgs {
 pub(super) async fn run(args: CostArgs, desk: &Desk<'_>, console: &mut Console<'_>) -> Result<Exit, Trouble> {
     let asked = desk.find(&args.name).await?;
     let bill = desk.store.bill(&asked).await?;
+    if args.requests {
+        return requests::run(&bill.sessions, &asked, args.json, desk, console).await;
+    }
     if args.json {
         return desk.print_json(&as_json(&asked, &bill), console);
     }

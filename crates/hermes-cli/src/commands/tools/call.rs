@@ -14,11 +14,16 @@ use hermes_types::{CallId, Object, SessionId, ToolCall};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Names this alike are worth a mention when one is not found.
 const ALIKE: f64 = 0.7;
 /// Characters of wrong JSON that are shown before the place where reading ended.
 const BEFORE: usize = 40;
+
+/// Tools of MCP servers are there when their server is; a person who names one waits for it.
+const OF_A_SERVER: &str = "mcp_";
+const INTRODUCTION: Duration = Duration::from_secs(60);
 
 pub(super) async fn run(app: &App, args: CallArgs, console: &mut Console<'_>) -> Result<Exit, Trouble> {
     let CallArgs { tool, arguments, cwd, yolo } = args;
@@ -26,8 +31,17 @@ pub(super) async fn run(app: &App, args: CallArgs, console: &mut Console<'_>) ->
     let text = if arguments == "-" { read_all(console)? } else { arguments };
     let stop = stop_on_signal();
     let yolo = if yolo { Yolo::On } else { Yolo::Off };
-    let hands = Hands::new(app, Arc::new(|_| {}), yolo, &stop);
+    let mut hands = Hands::new(app, Arc::new(|_| {}), yolo, &stop);
+    if tool.starts_with(OF_A_SERVER) {
+        hands = hands.connected(app);
+        tokio::select! {
+            biased;
+            () = stop.wait() => {}
+            () = hands.introduced(INTRODUCTION) => {}
+        }
+    }
     if !hands.registry.has(&tool) {
+        hands.close().await;
         return Err(Trouble::Usage(unknown(&hands.registry, &tool)));
     }
     let arguments = object(&text).map_err(Trouble::Usage)?;

@@ -8,7 +8,7 @@ use crate::commands::{Console, Exit, Trouble, table};
 use crate::hands::Hands;
 use crate::output::wrap::fill;
 use hermes_tools::tool::Availability;
-use hermes_tools::toolset::{self, Catalogue};
+use hermes_tools::toolset;
 use serde::Serialize;
 use std::collections::BTreeSet;
 
@@ -41,7 +41,7 @@ pub(super) fn run(
     as_json: bool,
     console: &mut Console<'_>,
 ) -> Result<Exit, Trouble> {
-    if let Some(doubt) = doubt(app, platform, &Catalogue::new(&hands.registry)) {
+    if let Some(doubt) = doubt(app, platform, &hands.catalogue()) {
         writeln!(console.err, "{doubt}")?;
     }
     let rows = rows(app, hands, platform);
@@ -73,7 +73,7 @@ pub(super) fn run(
 }
 
 fn rows(app: &App, hands: &Hands, platform: &str) -> Vec<Row> {
-    let catalogue = Catalogue::new(&hands.registry);
+    let catalogue = hands.catalogue();
     let selected = catalogue.select(&chosen(app, platform, &catalogue)).names;
     let known = hands.registry.describe();
     let parts: BTreeSet<String> = toolset::configurable().map(str::to_owned).chain(hands.registry.toolsets()).collect();

@@ -19,6 +19,7 @@ use crate::cover::Cover;
 use crate::desk::{Cx, Desk};
 use crate::effects::Effects;
 use crate::gate::Permit;
+use crate::run::Reader;
 use crate::tool::{Card, Output, Repeats, ResultCap, Tool, ToolError};
 use hermes_core::stop::Stop;
 use kinds::Kind;
@@ -116,10 +117,10 @@ impl Tool for ReadFile {
     }
 
     async fn call(&self, args: ReadFileArgs, permit: Permit, cx: &Cx) -> Result<Output, ToolError> {
-        let (desk, stop) = (cx.desk.clone(), cx.stop.clone());
+        let (desk, stop, reader) = (cx.desk.clone(), cx.stop.clone(), cx.hands.reader());
         let readable = checked(&args, &desk)?;
         super::still(&permit, readable.path())?;
-        super::blocking(move || read(&args, &readable, &desk, &stop)).await
+        super::blocking(move || read(&args, &readable, &desk, reader, &stop)).await
     }
 }
 
@@ -128,7 +129,13 @@ fn checked(args: &ReadFileArgs, desk: &Desk) -> Result<Readable, ToolError> {
     rules.readable(&args.path, &desk.cwd()).map_err(|why| ToolError::told(why.to_string()))
 }
 
-fn read(args: &ReadFileArgs, readable: &Readable, desk: &Arc<Desk>, stop: &Stop) -> Result<Output, ToolError> {
+fn read(
+    args: &ReadFileArgs,
+    readable: &Readable,
+    desk: &Arc<Desk>,
+    reader: Reader,
+    stop: &Stop,
+) -> Result<Output, ToolError> {
     let (file, about) = match readable.open() {
         Ok(Opened::File(file, about)) => (file, about),
         Ok(Opened::Absent) => return Err(missing(&args.path, readable.path())),
@@ -152,7 +159,12 @@ fn read(args: &ReadFileArgs, readable: &Readable, desk: &Arc<Desk>, stop: &Stop)
     };
     let stamp = Stamp::of(&about);
     let key = PageKey { path: readable.path().to_path_buf(), offset: request.offset, limit: request.limit };
-    let warning = match desk.history.ask(&key, &stamp) {
+    let asked = match reader {
+        Reader::Model => desk.history.ask(&key, &stamp),
+        // What the conversation has a program has not, and the other way round.
+        Reader::Program => Asked::Fresh,
+    };
+    let warning = match asked {
         Asked::Fresh => None,
         Asked::Often(count) => Some(format!(
             "These lines were asked for {count} times in a row. The next time is refused: use what you have, or do \
@@ -178,7 +190,7 @@ fn read(args: &ReadFileArgs, readable: &Readable, desk: &Arc<Desk>, stop: &Stop)
         contents(&args.path, readable.path(), (file, &about), &request, desk.settings().cover, stop)?;
     shown.warning = warning;
     desk.history.knows(readable.path(), Known { stamp, print, at });
-    if is_settled(&about) {
+    if reader == Reader::Model && is_settled(&about) {
         desk.history.showed(key, stamp);
     }
     Output::json(&shown)

@@ -2,6 +2,7 @@
 
 use super::content::Line;
 use super::page::Window;
+use crate::run::Reader;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::fmt::Write as _;
@@ -63,16 +64,19 @@ impl Answer {
         Self { total_count, ..Self::default() }
     }
 
-    pub(super) fn put_lines(&mut self, files: Vec<(String, Vec<Line>)>, context: usize) {
+    /// A model gets many lines as text, which is shorter; a program gets a list, however many there are.
+    pub(super) fn put_lines(&mut self, files: Vec<(String, Vec<Line>)>, context: usize, reader: Reader) {
         let hits = files.iter().flat_map(|(_, lines)| lines).filter(|line| matches!(line, Line::Match { .. })).count();
         if hits == 0 {
             return;
         }
-        if hits < AS_TEXT && context == 0 {
-            self.matches = Some(separate(files));
-        } else {
+        let as_list = context == 0 && hits < AS_TEXT || reader == Reader::Program;
+        if context > 0 || !as_list {
             self.matches_format = Some(if context == 0 { FORMAT } else { FORMAT_WITH_CONTEXT });
             self.matches_text = Some(as_text(&files));
+        }
+        if as_list {
+            self.matches = Some(separate(files));
         }
     }
 

@@ -13,6 +13,7 @@ use crate::desk::Cx;
 use crate::effects::Effects;
 use crate::files::page::similar_names;
 use crate::gate::Permit;
+use crate::run::Reader;
 use crate::tool::{Card, Output, Repeats, Tool, ToolError};
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
@@ -57,6 +58,7 @@ impl Tool for SearchFiles {
             cwd: cx.desk.cwd(),
             secrets: Secrets::of(&cx.desk.settings().around),
             cover: cx.desk.settings().cover,
+            reader: cx.hands.reader(),
             ending: ending.clone(),
             args,
         };
@@ -74,6 +76,9 @@ impl Tool for SearchFiles {
             }
         };
         let mut answer = joined.map_err(|error| ToolError::told(format!("the search failed: {error}")))??;
+        if cx.hands.reader() == Reader::Program {
+            return Output::json(&answer);
+        }
         let Output::Text(plain) = Output::json(&answer)? else { return Output::json(&answer) };
         let text = match cx.desk.searches.note(key, &plain) {
             Repeated::No => plain,
@@ -111,6 +116,7 @@ struct Search {
     cwd: PathBuf,
     secrets: Secrets,
     cover: Cover,
+    reader: Reader,
     ending: Arc<Ending>,
 }
 
@@ -151,7 +157,7 @@ impl Search {
                 let context = self.args.context();
                 let read = |share| content::lines(&pattern, share, context, self.cover, (&self.ending, trouble));
                 let files = counted.page.iter().map(|share| (name(&share.key), read(share))).collect();
-                answer.put_lines(files, context);
+                answer.put_lines(files, context, self.reader);
             }
             Mode::FilesOnly => answer.files = some(counted.page.iter().map(|share| name(&share.key)).collect()),
             Mode::Count => {

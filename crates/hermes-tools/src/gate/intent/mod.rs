@@ -52,6 +52,7 @@ pub(super) enum Seen {
     KeysLeave,
     KeysRead,
     GraveScript,
+    ScriptStarts,
 }
 
 #[derive(Clone, Copy)]
@@ -156,6 +157,7 @@ pub static INTENTS: &[Intent] = &[
     dangerous("shell command via -c/-lc flag", Walk(Seen::ShellCode)),
     dangerous("script execution via -e/-c flag", Walk(Seen::InlineCode)),
     dangerous("script execution via heredoc", Walk(Seen::Document)),
+    dangerous(SCRIPT_STARTS, Walk(Seen::ScriptStarts)),
     dangerous("chmod +x followed by immediate execution", Walk(Seen::MadeExecutable)),
     dangerous("program option that runs a command", Does(programs::runs_helper)),
     dangerous("program option that runs a command", Does(reach::hides_command)),
@@ -192,6 +194,9 @@ pub static INTENTS: &[Intent] = &[
 
 /// A file may hold more than it does: what would never run as a command is asked about in a script.
 pub(super) const GRAVE_SCRIPT: &str = "script with a command that never runs by itself";
+
+/// What a script has a tool for.
+pub(crate) const SCRIPT_STARTS: &str = "script that starts programs itself";
 
 /// Refused while no password is configured: it guesses or waits.
 pub(super) const SUDO_STDIN: &str = "sudo reading its password from standard input";

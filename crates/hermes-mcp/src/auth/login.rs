@@ -1,0 +1,142 @@
+//! A person logs in: the address they open, and the way back. The tokens are on disk when it is done.
+
+use super::callback;
+use super::tokens::Tokens;
+use crate::settings::{Auth, OAuthSettings, Place, ServerSettings};
+use hermes_core::redact;
+use rmcp::transport::auth::{AuthError, AuthorizationManager, AuthorizationRequest, AuthorizationSession};
+use std::path::Path;
+use std::time::Duration;
+use tokio::net::TcpListener;
+use url::Url;
+
+const PATIENCE: Duration = Duration::from_secs(300);
+const PATH: &str = "/callback";
+const HOST: &str = "127.0.0.1";
+const CLIENT: &str = "Hermes Agent";
+
+#[derive(Debug, thiserror::Error)]
+pub enum LoginError {
+    #[error("the server {0} is a program of this machine; there is nothing to log in to")]
+    NotRemote(String),
+    #[error("the server {0} takes a key in its headers; with `auth: oauth` in its entry one can log in")]
+    NotOAuth(String),
+    #[error("no port of this machine could be opened for the way back: {0}")]
+    NoWayBack(std::io::Error),
+    #[error("the login could not be kept: {0}")]
+    NotKept(std::io::Error),
+    #[error("nobody came back within {} minutes; try again", PATIENCE.as_secs() / 60)]
+    NobodyCame,
+    #[error("the login was refused: {0}")]
+    Refused(String),
+    #[error("{0}")]
+    Failed(String),
+}
+
+impl From<AuthError> for LoginError {
+    fn from(error: AuthError) -> Self {
+        Self::Failed(redact::text(&error.to_string()).into_owned())
+    }
+}
+
+/// A login that has begun.
+pub struct Login {
+    session: AuthorizationSession,
+    listener: TcpListener,
+    back: Url,
+}
+
+impl Login {
+    /// Finds out where one logs in, and makes this program known there.
+    pub async fn begin(server: &ServerSettings, hermes_home: &Path) -> Result<Self, LoginError> {
+        let Place::Remote(remote) = &server.place else { return Err(LoginError::NotRemote(server.name.clone())) };
+        let Auth::OAuth(oauth) = &remote.auth else { return Err(LoginError::NotOAuth(server.name.clone())) };
+        let tokens = Tokens::of(hermes_home, &server.name);
+        let (listener, back) = way_back(oauth, &tokens).await.map_err(LoginError::NoWayBack)?;
+        tokens.remember_redirect(back.as_str()).map_err(LoginError::NotKept)?;
+        let mut manager = AuthorizationManager::new(remote.url.as_str()).await?;
+        manager.set_credential_store(tokens);
+        let resolved = manager.resolve_metadata().await?;
+        manager.set_metadata(resolved.metadata);
+        let mut request = AuthorizationRequest::new(back.as_str());
+        request = request.with_client_name(oauth.client_name.as_deref().unwrap_or(CLIENT));
+        request = match oauth.scopes.is_empty() {
+            true => request.with_initial_scope_selection(),
+            false => request.with_scopes(oauth.scopes.clone()),
+        };
+        if let Some(id) = &oauth.client_id {
+            request = request.with_preregistered_client(id);
+        }
+        if let Some(secret) = oauth.client_secret.as_ref().filter(|_| oauth.client_id.is_some()) {
+            request = request.with_client_secret(secret);
+        }
+        let session = AuthorizationSession::new(manager, request).await.map_err(|(_, error)| error)?;
+        Ok(Self { session, listener, back })
+    }
+
+    /// What the person opens in a browser.
+    pub fn address(&self) -> &str {
+        self.session.get_authorization_url()
+    }
+
+    /// Waits for the browser to come back, or for the address it was sent to as the person pastes it.
+    pub async fn finish(self, pasted: impl Future<Output = String>) -> Result<(), LoginError> {
+        let returned = tokio::select! {
+            visited = callback::visited(&self.listener, self.back.path()) => visited.map_err(LoginError::NoWayBack)?,
+            pasted = pasted => pasted,
+            () = tokio::time::sleep(PATIENCE) => return Err(LoginError::NobodyCame),
+        };
+        let address = complete(&self.back, returned.trim()).map_err(LoginError::Refused)?;
+        self.session.handle_callback_url(address.as_str()).await?;
+        Ok(())
+    }
+}
+
+/// The whole address, of which a person may have pasted only the end.
+fn complete(back: &Url, returned: &str) -> Result<Url, String> {
+    let query = returned.split_once('?').map_or(returned, |(_, query)| query);
+    let mut address = back.clone();
+    address.set_query(Some(query));
+    let refusal = address.query_pairs().find(|(name, _)| name == "error").map(|(_, reason)| reason.into_owned());
+    let words =
+        address.query_pairs().find(|(name, _)| name == "error_description").map(|(_, words)| words.into_owned());
+    match (refusal, words) {
+        (Some(reason), Some(words)) => Err(format!("{reason} ({words})")),
+        (Some(reason), None) => Err(reason),
+        (None, _) if query.contains("code=") => Ok(address),
+        (None, _) => Err("there is no code in what came back; paste the whole address of the page".to_owned()),
+    }
+}
+
+/// A port to come back to: the one that was set, the one of the last login, or any.
+async fn way_back(oauth: &OAuthSettings, tokens: &Tokens) -> std::io::Result<(TcpListener, Url)> {
+    let last = tokens.redirect().and_then(|address| Url::parse(&address).ok()).and_then(|address| address.port());
+    let listener = match oauth.redirect_port {
+        Some(port) => TcpListener::bind((HOST, port)).await?,
+        None => match TcpListener::bind((HOST, last.unwrap_or(0))).await {
+            Ok(listener) => listener,
+            Err(_) => TcpListener::bind((HOST, 0)).await?,
+        },
+    };
+    let port = listener.local_addr()?.port();
+    let host = oauth.redirect_host.as_deref().unwrap_or(HOST);
+    let address = oauth.redirect_uri.clone().unwrap_or_else(|| format!("http://{host}:{port}{PATH}"));
+    let address = Url::parse(&address).map_err(std::io::Error::other)?;
+    Ok((listener, address))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_person_pastes_is_completed() {
+        let back = Url::parse("http://127.0.0.1:1/callback").unwrap();
+        let whole = "http://127.0.0.1:1/callback?code=c&state=s";
+        for pasted in [whole, "code=c&state=s", "/callback?code=c&state=s"] {
+            assert_eq!(complete(&back, pasted).map(String::from), Ok(whole.to_owned()), "{pasted}");
+        }
+        assert_eq!(complete(&back, "error=access_denied&error_description=no"), Err("access_denied (no)".to_owned()));
+        assert!(complete(&back, "skip").is_err_and(|told| told.contains("no code")));
+    }
+}

@@ -1,0 +1,254 @@
+//! One task for each server: does what its [`Life`] says next, and keeps the tools in the registry in step with it.
+//!
+//! Tools that stay the same are not registered again, so that nothing that a model has seen moves. What was registered by
+//! this task is all that it ever takes away.
+
+use crate::life::{Event, Failure, Life, Step, Tools};
+use crate::link::{Connection, Link, Unconnected};
+use crate::server::Server;
+use crate::settings::Place;
+use crate::tool::RemoteTool;
+use crate::{name, tool};
+use hermes_core::stop::Stop;
+use hermes_tools::registry::{Registry, Replace};
+use hermes_tools::threat::{self, Scope};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long a server may take to answer a ping.
+const PING: Duration = Duration::from_secs(10);
+
+/// What a connection needs while it serves.
+enum Need {
+    Listing,
+    Ping,
+}
+
+pub(crate) struct Supervisor {
+    server: Arc<Server>,
+    registry: Arc<Registry>,
+    registered: BTreeMap<String, RemoteTool>,
+    connection: Option<Connection>,
+    since: Duration,
+}
+
+impl Supervisor {
+    pub(crate) fn new(server: Arc<Server>, registry: Arc<Registry>) -> Self {
+        Self { server, registry, registered: BTreeMap::new(), connection: None, since: Duration::ZERO }
+    }
+
+    /// Lives until it is stopped.
+    pub(crate) async fn run(mut self, stop: Stop) {
+        let mut life = Life::default();
+        loop {
+            let event = tokio::select! {
+                biased;
+                () = stop.wait() => break,
+                event = self.step(life.step()) => event,
+            };
+            life = life.after(event);
+            tracing::debug!(server = %self.server.settings.name, ?event, phase = ?life.phase, "an MCP server");
+            if !matches!(life.step(), Step::Serve) {
+                self.disconnect().await;
+            }
+            if life.tools() == Tools::Go {
+                self.withdraw();
+            }
+            self.server.condition.send_modify(|condition| {
+                condition.phase = life.phase;
+                if event == Event::Connected {
+                    condition.trouble = None;
+                }
+            });
+        }
+        self.disconnect().await;
+    }
+
+    async fn step(&mut self, step: Step) -> Event {
+        let clock = self.server.shop.clock.clone();
+        let wanted = self.server.clone();
+        let wanted = wanted.wanted.notified();
+        let (pause, alarm) = match step {
+            Step::Connect => return self.connect().await,
+            Step::Serve => return self.serve().await,
+            Step::Pause(pause) => (Some(pause), None),
+            Step::Probe(pause) => (None, Some(pause)),
+            Step::Rest => (None, None),
+        };
+        let waited = async {
+            match (pause, alarm) {
+                (Some(pause), _) => clock.pause(pause).await,
+                (None, Some(pause)) => clock.alarm(pause).await,
+                (None, None) => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = wanted => Event::Wanted,
+            () = waited => Event::Waited,
+        }
+    }
+
+    async fn connect(&mut self) -> Event {
+        let limit = self.server.settings.connect_timeout;
+        let clock = self.server.shop.clock.clone();
+        let made = tokio::select! {
+            biased;
+            made = self.connected() => made,
+            () = clock.alarm(limit) => {
+                Err(Unconnected::Unreachable(format!("it did not say hello within {} s", limit.as_secs_f64())))
+            }
+        };
+        let (reason, failure) = match made {
+            Ok(()) => return Event::Connected,
+            Err(Unconnected::Unreachable(reason)) => (reason, Failure::Unreachable),
+            Err(Unconnected::Unauthorized(reason)) => {
+                let login = format!("{reason}; `hermes mcp login {}` logs in", self.server.settings.name);
+                (login, Failure::Unauthorized)
+            }
+        };
+        tracing::warn!(server = %self.server.settings.name, %reason, "an MCP server cannot be reached");
+        self.server.condition.send_modify(|condition| condition.trouble = Some(reason));
+        Event::Failed(failure)
+    }
+
+    /// A connection counts from the moment that the tools behind it are known.
+    async fn connected(&mut self) -> Result<(), Unconnected> {
+        let connection = Connection::to(&self.server).await?;
+        let link = connection.link.clone();
+        self.connection = Some(connection);
+        let listed = self.refresh(&link).await;
+        listed.map_err(|reason| Unconnected::Unreachable(format!("it does not tell its tools: {reason}")))?;
+        self.since = self.server.clock().elapsed();
+        self.server.link.send_replace(Some(link));
+        Ok(())
+    }
+
+    /// Looks after a connection until something happens to it.
+    async fn serve(&mut self) -> Event {
+        loop {
+            let server = self.server.clone();
+            let unused = self.unused();
+            let Some(connection) = &self.connection else { return Event::Lost };
+            let (link, ended) = (connection.link.clone(), connection.ended.clone());
+            let need = tokio::select! {
+                biased;
+                () = ended => return Event::Lost,
+                () = server.changed.notified() => Need::Listing,
+                () = unused => return Event::Unused,
+                () = server.doubted.notified() => Need::Ping,
+                () = server.clock().alarm(server.settings.keepalive) => Need::Ping,
+            };
+            match need {
+                Need::Listing => {
+                    if let Err(reason) = self.refresh(&link).await {
+                        tracing::warn!(server = %server.settings.name, reason, "its tools could not be listed again");
+                    }
+                }
+                // A server at work may have no time for a ping; it is asked when it has nothing to do.
+                Need::Ping if server.idle_since().is_some() && !answers(&server, &link).await => {
+                    tracing::warn!(server = %server.settings.name, "an MCP server does not answer any more");
+                    return Event::Lost;
+                }
+                Need::Ping => {}
+            }
+        }
+    }
+
+    /// Returns when a program has not been used for too long, or is too old and not in use.
+    fn unused(&self) -> impl Future<Output = ()> + use<> {
+        let (server, since) = (self.server.clone(), self.since);
+        async move {
+            let recycle = server.settings.recycle;
+            let is_program = matches!(server.settings.place, Place::Program { .. });
+            if !is_program || (recycle.idle.is_none() && recycle.lifetime.is_none()) {
+                return std::future::pending().await;
+            }
+            loop {
+                let now = server.clock().elapsed();
+                let left = server.idle_since().map(|last| {
+                    let idle = recycle.idle.map(|idle| (last.max(since) + idle).saturating_sub(now));
+                    let old = recycle.lifetime.map(|lifetime| (since + lifetime).saturating_sub(now));
+                    idle.into_iter().chain(old).min().unwrap_or_default()
+                });
+                match left {
+                    Some(Duration::ZERO) => return,
+                    Some(left) => server.clock().alarm(left).await,
+                    // Somebody is calling; the call has an end.
+                    None => server.clock().alarm(Duration::from_secs(1)).await,
+                }
+            }
+        }
+    }
+
+    /// Reads what tools there are and registers what is new or different.
+    async fn refresh(&mut self, link: &Link) -> Result<(), String> {
+        let tools = tool::all(&self.server, link).await.map_err(|fault| fault.told(&self.server.settings.name))?;
+        let server = &self.server.settings.name;
+        let mut news = Vec::new();
+        let mut present = BTreeMap::new();
+        for tool in tools {
+            let name = tool.card().name.to_string();
+            if present.contains_key(&name) {
+                tracing::warn!(server, name, "two tools of the server have the same name here; the first one counts");
+                continue;
+            }
+            present.insert(name, tool);
+        }
+        let gone: Vec<String> = self.registered.keys().filter(|name| !present.contains_key(*name)).cloned().collect();
+        for name in gone {
+            self.registry.deregister(&name);
+            self.registered.remove(&name);
+            news.push(format!("-{name}"));
+        }
+        for (name, tool) in present {
+            if self.registered.get(&name) == Some(&tool) {
+                continue;
+            }
+            if !self.registered.contains_key(&name) && self.registry.has(&name) {
+                tracing::warn!(server, name, "the name is taken, so this tool of the server is not offered");
+                continue;
+            }
+            self.inspect(&tool);
+            if self.registry.register(tool.clone(), Replace::Refuse).is_ok() {
+                news.push(format!("+{name}"));
+                self.registered.insert(name, tool);
+            }
+        }
+        if !news.is_empty() {
+            self.registry.alias(server, &name::toolset(server));
+            tracing::info!(server, news = news.join(" "), "tools of an MCP server");
+        }
+        Ok(())
+    }
+
+    /// Says what is odd about the words of a tool. They reach the model in a frame; nothing is held back here.
+    fn inspect(&self, tool: &RemoteTool) {
+        let threats = self.server.shop.scanner.scan(&tool.card().description, Scope::Context);
+        if !threats.is_empty() {
+            let (server, name) = (&self.server.settings.name, &tool.card().name);
+            tracing::warn!(%server, %name, threats = threat::ids(&threats), "the description of a tool wants to steer the agent");
+        }
+    }
+
+    fn withdraw(&mut self) {
+        for name in std::mem::take(&mut self.registered).into_keys() {
+            self.registry.deregister(&name);
+        }
+    }
+
+    async fn disconnect(&mut self) {
+        self.server.link.send_replace(None);
+        if let Some(connection) = self.connection.take() {
+            connection.close().await;
+        }
+    }
+}
+
+async fn answers(server: &Server, link: &Link) -> bool {
+    tokio::select! {
+        biased;
+        answered = link.lives() => answered,
+        () = server.clock().alarm(PING) => false,
+    }
+}
