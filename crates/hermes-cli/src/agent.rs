@@ -4,7 +4,6 @@ use crate::app::App;
 use crate::args::How;
 use crate::commands::Trouble;
 use crate::economy;
-use crate::extensions;
 use crate::hands::{self, Hands};
 use crate::settings::Settings;
 use hermes_agent::gather::{self, Answerer, PromptSettings, Sources};
@@ -267,10 +266,7 @@ pub(crate) fn chosen(app: &App, platform: &str, catalogue: &Catalogue<'_>) -> Se
         circumstances.credentials_for.insert("homeassistant".to_owned());
     }
     (circumstances.mcp, circumstances.plugins) = catalogue.joining();
-    let mut selection = toolset::for_platform(&hands::effective(app), platform, &circumstances, catalogue);
-    if let Some(enabled) = &mut selection.enabled {
-        enabled.extend(extensions::new_toolsets(app, platform));
-    }
+    let selection = toolset::for_platform(&hands::effective(app), platform, &circumstances, catalogue);
     selection.with_variables(app.environment.process())
 }
 

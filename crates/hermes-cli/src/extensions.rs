@@ -9,11 +9,10 @@ use hermes_model::provider::table::PROVIDERS;
 use hermes_plugins::shell::consent::Consents;
 use hermes_plugins::shell::{self, HookConfig};
 use hermes_plugins::{
-    Extensions, Found, Outside, PROJECT_VARIABLE, Parts, Places, PluginSettings, Records, Wish, discover, is_yes,
+    Extensions, Found, Outside, PROJECT_VARIABLE, Parts, Places, PluginSettings, Wish, discover, is_yes,
 };
 use hermes_tools::settings::Settings;
 use serde_json::Value;
-use std::collections::BTreeSet;
 
 const ACCEPT_VARIABLE: &str = "HERMES_ACCEPT_HOOKS";
 const ACCEPT_SETTING: &str = "hooks_auto_accept";
@@ -76,24 +75,6 @@ fn consented(app: &App, odd: &mut Vec<String>) -> Vec<HookConfig> {
 /// Whether the person accepts new hooks in advance, besides `--accept-hooks`.
 pub(crate) fn accepts_hooks(app: &App) -> bool {
     is_set(app, ACCEPT_VARIABLE) || app.settings.get(ACCEPT_SETTING).as_ref().is_some_and(says_yes)
-}
-
-/// Toolsets of plugins that a platform has not been asked about yet: enabling a plugin is the wish to use it.
-pub(crate) fn new_toolsets(app: &App, platform: &str) -> Vec<String> {
-    let known = app.settings.get(&format!("known_plugin_toolsets.{platform}"));
-    let is_known = |name: &String| {
-        let known = known.as_ref().and_then(Value::as_array).into_iter().flatten();
-        known.filter_map(Value::as_str).any(|known| known == name)
-    };
-    let (found, _) = plugins(app, &mut Vec::new());
-    let records = Records::new(app.home.dir());
-    let enabled = found.iter().filter(|one| one.wish == Wish::Enabled);
-    let of = |one: &Found| -> Vec<String> {
-        let tools = records.recall(one).map(|registered| registered.tools).unwrap_or_default();
-        tools.into_iter().map(|tool| tool.toolset.unwrap_or_else(|| one.key.clone())).collect()
-    };
-    let all: BTreeSet<String> = enabled.flat_map(of).collect();
-    all.into_iter().filter(|name| !is_known(name)).collect()
 }
 
 fn is_set(app: &App, variable: &str) -> bool {

@@ -23,6 +23,7 @@ use hermes_tools::builtin;
 use hermes_tools::desk::{Desk, Ports, Workshop};
 use hermes_tools::face::{Adviser, ApprovalQuestion, Clarification, Face, Nobody, Reply};
 use hermes_tools::gate::{Answer, Channel, Yolo};
+use hermes_tools::loader::Switch;
 use hermes_tools::registry::Registry;
 use hermes_tools::run;
 use hermes_tools::settings::{Settings, Surroundings};
@@ -47,7 +48,6 @@ const SECTIONS: &[&str] = &[
     "file_read_max_chars",
     "hooks",
     "hooks_auto_accept",
-    "known_plugin_toolsets",
     "mcp_servers",
     "memory",
     "platform_hints",
@@ -177,7 +177,8 @@ impl Hands {
 
     /// All toolsets, those of servers and plugins that will join included.
     pub(crate) fn catalogue(&self) -> Catalogue<'_> {
-        Catalogue::new(&self.registry).expecting(self.shop.settings.loader.expected.iter().cloned())
+        let announced = self.shop.settings.loader.expected.iter().cloned();
+        Catalogue::new(&self.registry).expecting(announced.chain(self.extensions.toolsets()))
     }
 
     /// The tools as a conversation with this grant has them.
@@ -189,6 +190,13 @@ impl Hands {
     pub(crate) fn known(&self, grant: Grant) -> BTreeSet<String> {
         let known = self.for_conversation(grant).known();
         self.registry.definitions(&known).into_iter().map(|tool| tool.name).collect()
+    }
+
+    /// Starts the plugins that must be running. Tools of new ones join where the loader hides them: elsewhere the list of
+    /// tools would change under the conversation.
+    pub(crate) fn wake(&self) {
+        let joining = (self.shop.settings.loader.enabled != Switch::Never).then_some(&self.registry);
+        self.extensions.wake(joining);
     }
 
     pub fn desk(&self, session: SessionId) -> Arc<Desk> {

@@ -6,6 +6,7 @@ use crate::discover::{Found, Wish};
 use crate::ear::PluginEar;
 use crate::occasion::Occasion;
 use crate::plugin::{Host, Plugin};
+use crate::protocol::Registration;
 use crate::record::Records;
 use crate::settings::PluginSettings;
 use crate::shell::{HookConfig, ShellEar};
@@ -58,33 +59,20 @@ impl Extensions {
     pub fn register(&self, registry: &Registry) -> Vec<String> {
         let mut odd = Vec::new();
         for plugin in &self.plugins {
-            let Some(registered) = plugin.registered() else {
-                odd.push(format!(
-                    "the plugin {} runs for the first time; its tools are there from the next conversation on",
+            match plugin.registered() {
+                Some(registered) => odd.extend(join(plugin, &registered, registry, self.leave(plugin))),
+                None => odd.push(format!(
+                    "the plugin {} runs for the first time; its tools may not be there before the next conversation",
                     plugin.key
-                ));
-                continue;
-            };
-            for spec in &registered.tools {
-                let may = spec.overrides && self.may_override.contains(&plugin.key);
-                // Who has the same toolset would replace a tool without a word; a plugin chooses the name of its own.
-                if registry.has(&spec.name) && !may {
-                    odd.push(format!(
-                        "the plugin {0} has a tool {1}, and there is one already, which stays. To let the plugin replace \
-                         it: `hermes plugins enable {0} --allow-tool-override`",
-                        plugin.key, spec.name
-                    ));
-                    continue;
-                }
-                let replace = if may { Replace::Override } else { Replace::Refuse };
-                let toolset = spec.toolset.clone().unwrap_or_else(|| plugin.key.clone());
-                let tool = PluginTool { plugin: plugin.clone(), spec: spec.clone(), toolset };
-                if let Err(collision) = registry.register(tool, replace) {
-                    odd.push(collision.to_string());
-                }
+                )),
             }
         }
         odd
+    }
+
+    /// Whether the owner lets a plugin replace tools.
+    fn leave(&self, plugin: &Plugin) -> Replace {
+        if self.may_override.contains(&plugin.key) { Replace::Override } else { Replace::Refuse }
     }
 
     /// The toolsets that plugins bring.
@@ -98,11 +86,19 @@ impl Extensions {
     }
 
     /// Starts, beside everything else, those that must be running: whoever was never asked what it registers, and
-    /// whoever listens.
-    pub fn wake(&self) {
+    /// whoever listens. The tools of a new one join here where a conversation can take in tools while it runs.
+    pub fn wake(&self, joining: Option<&Arc<Registry>>) {
         for plugin in &self.plugins {
-            if plugin.registered().is_none_or(|registered| !registered.hooks.is_empty()) {
-                plugin.wake();
+            match plugin.registered() {
+                Some(registered) if registered.hooks.is_empty() => {}
+                Some(_) => plugin.wake(|_| ()),
+                None => {
+                    let (new, registry, leave) = (plugin.clone(), joining.cloned(), self.leave(plugin));
+                    plugin.wake(move |registered| {
+                        let odd = registry.map(|registry| join(&new, registered, &registry, leave));
+                        odd.into_iter().flatten().for_each(|odd| tracing::warn!("{odd}"));
+                    });
+                }
             }
         }
     }
@@ -149,4 +145,27 @@ impl Extensions {
     pub async fn close(&self) {
         join_all(self.plugins.iter().map(|plugin| plugin.close())).await;
     }
+}
+
+/// Registers the tools of one plugin. What is odd about them comes back in words.
+fn join(plugin: &Arc<Plugin>, registered: &Registration, registry: &Registry, leave: Replace) -> Vec<String> {
+    let mut odd = Vec::new();
+    for spec in &registered.tools {
+        let replace = if spec.overrides { leave } else { Replace::Refuse };
+        // Who has the same toolset would replace a tool without a word; a plugin chooses the name of its own.
+        if registry.has(&spec.name) && replace == Replace::Refuse {
+            odd.push(format!(
+                "the plugin {0} has a tool {1}, and there is one already, which stays. To let the plugin replace it: \
+                 `hermes plugins enable {0} --allow-tool-override`",
+                plugin.key, spec.name
+            ));
+            continue;
+        }
+        let toolset = spec.toolset.clone().unwrap_or_else(|| plugin.key.clone());
+        let tool = PluginTool { plugin: plugin.clone(), spec: spec.clone(), toolset };
+        if let Err(collision) = registry.register(tool, replace) {
+            odd.push(collision.to_string());
+        }
+    }
+    odd
 }

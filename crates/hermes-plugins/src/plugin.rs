@@ -1,8 +1,8 @@
 //! One plugin: started when it is needed, started again when it fell over, off for the session when it keeps falling.
 //!
 //! Nobody waits for a plugin before it is needed. Its first answer is what it registers; that is written down, so that the
-//! next conversation knows its tools from the start. The tools of a conversation never change under it: what a plugin
-//! registers anew counts from the next one on. Hooks count at once.
+//! next conversation knows its tools from the start. Tools that a conversation knows stay as they are: what a plugin
+//! registers differently counts from the next one on. Hooks count at once.
 
 use crate::child::{Outside, Program};
 use crate::connection::{Connection, Failure};
@@ -195,8 +195,8 @@ impl Plugin {
         }
     }
 
-    /// Starts it beside everything else.
-    pub(crate) fn wake(self: &Arc<Self>) {
+    /// Starts it beside everything else; `then` hears what it registers.
+    pub(crate) fn wake(self: &Arc<Self>, then: impl FnOnce(&Registration) + Send + 'static) {
         let mut waking = self.waking.lock().unwrap_or_else(PoisonError::into_inner);
         if waking.as_ref().is_some_and(|waking| !waking.is_finished()) {
             return;
@@ -204,7 +204,11 @@ impl Plugin {
         let plugin = self.clone();
         let start = async move {
             // Why it does not start is in the log, and in the answer of whoever needs it.
-            let _ = plugin.running().await;
+            if plugin.running().await.is_ok()
+                && let Some(registered) = plugin.registered()
+            {
+                then(&registered);
+            }
         };
         *waking = Some(AbortOnDropHandle::new(tokio::spawn(start)));
     }
@@ -221,7 +225,7 @@ impl Plugin {
         let running = self.seat.try_lock().ok().and_then(|seat| seat.connection.clone());
         match running.filter(|connection| connection.gone().is_none()) {
             Some(connection) => self.catch_up(&connection),
-            None => self.wake(),
+            None => self.wake(|_| ()),
         }
     }
 

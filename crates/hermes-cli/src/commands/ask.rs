@@ -194,7 +194,7 @@ async fn turn(
         max_turns: how.max_turns,
     };
     let mut agent = parts.agent(session).await?;
-    hands.extensions.wake();
+    hands.wake();
     let mut outcome = tokio::select! {
         biased;
         outcome = agent.run_conversation(asked, stop) => outcome,

@@ -15,6 +15,11 @@ fn python(name: &str, work: &str) -> String {
     )
 }
 
+/// The model calls a tool that stands behind the loader, as those of plugins do.
+fn calls(tool: &str, arguments: &Value) -> Move {
+    Move::say("").call("tool_call", json!({"name": tool, "arguments": arguments}))
+}
+
 fn results(server: &ModelServer, request: usize) -> Vec<String> {
     let messages = asked(server).swap_remove(request);
     let tools = messages.as_array().expect("messages").iter().filter(|message| message["role"] == "tool");
@@ -23,7 +28,7 @@ fn results(server: &ModelServer, request: usize) -> Vec<String> {
 
 #[tokio::test]
 async fn an_example_is_installed_enabled_used_and_removed() {
-    let server = ModelServer::start([Move::say("").call("what_time_is_it", json!({})), Move::say("Late.")]).await;
+    let server = ModelServer::start([calls("what_time_is_it", &json!({})), Move::say("Late.")]).await;
     let world = home_at(&server);
     let folder = example("clock").display().to_string();
     let installed = hermes(&world, &["plugins", "install", &folder]).await.expect_code(0);
@@ -37,7 +42,7 @@ async fn an_example_is_installed_enabled_used_and_removed() {
     let ran = hermes(&world, &["-z", "what time is it?"]).await;
     assert_eq!(told(&ran), (Some(0), "Late.\n", ""));
     let offered = server.model_requests().remove(0).json()["tools"].to_string();
-    assert!(offered.contains("what_time_is_it"), "{offered}");
+    assert!(offered.contains("tool_search") && offered.contains("clock"), "{offered}");
     assert!(results(&server, 1).first().is_some_and(|text| text.starts_with("It is ")), "{:?}", results(&server, 1));
     server.finish();
 
@@ -54,8 +59,8 @@ async fn an_example_is_installed_enabled_used_and_removed() {
 #[tokio::test]
 async fn a_crash_in_mid_session_costs_one_call() {
     let server = ModelServer::start([
-        Move::say("").call("work", json!({"crash": true})),
-        Move::say("").call("work", json!({})),
+        calls("work", &json!({"crash": true})),
+        calls("work", &json!({})),
         Move::say("It works again."),
     ])
     .await;
@@ -72,16 +77,17 @@ async fn a_crash_in_mid_session_costs_one_call() {
 }
 
 #[tokio::test]
-async fn a_plugin_that_never_ran_is_learnt_in_the_first_conversation() {
-    let server =
-        ModelServer::start([Move::say("").call("todo", json!({})), Move::say("Hi."), Move::say("Hi again.")]).await;
+async fn a_plugin_that_never_ran_joins_the_first_conversation_and_moves_no_byte_of_it() {
+    let todo = Move::say("").call("todo", json!({}));
+    let server = ModelServer::start([todo, calls("work", &json!({})), Move::say("Hi.")]).await;
     let world = home_with(&server, "plugins:\n  enabled: [fresh]\n");
     plugin(&world, "fresh", "name: fresh\n", &python("work", "result = 'done'"));
     let ran = hermes(&world, &["chat", "-q", "hello"]).await.expect_code(0);
     assert!(ran.stderr.contains("the plugin fresh runs for the first time"), "{}", ran.stderr);
-    hermes(&world, &["-z", "hello again"]).await.expect_code(0);
-    let offers = |request: usize| server.model_requests()[request].json()["tools"].to_string().contains("\"work\"");
-    assert!(!offers(0) && !offers(1) && offers(2), "the list of a conversation never changes under it");
+    // The first call waits for it, because it may be a guard; by the second one it is known.
+    assert_eq!(results(&server, 2).last().map(String::as_str), Some("done"), "{:?}", results(&server, 2));
+    let tools: Vec<Value> = server.model_requests().iter().map(|request| request.json()["tools"].clone()).collect();
+    assert!(tools.windows(2).all(|pair| pair[0] == pair[1]), "the list of a conversation never changes under it");
     server.finish();
 }
 

@@ -135,5 +135,6 @@ async fn read(mut pipe: impl AsyncRead + Unpin, text: &mut String) {
     // An output that breaks off is as long as it is.
     let _ = (&mut pipe).take(MOST_OUTPUT).read_to_end(&mut bytes).await;
     *text = String::from_utf8_lossy(&bytes).into_owned();
+    // The same for the rest, which only has to be out of the way.
     let _ = tokio::io::copy(&mut pipe, &mut tokio::io::sink()).await;
 }

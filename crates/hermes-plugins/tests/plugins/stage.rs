@@ -166,8 +166,7 @@ impl Stage {
     }
 
     pub(crate) fn hands(&self) -> Hands {
-        let names: std::collections::BTreeSet<String> =
-            self.registry.describe().iter().map(|tool| tool.card.name.to_string()).collect();
+        let names: BTreeSet<String> = self.registry.describe().iter().map(|tool| tool.card.name.to_string()).collect();
         let hands = Hands::new(self.registry.clone(), names);
         self.extensions.call_hooks().into_iter().fold(hands, Hands::with_hook)
     }

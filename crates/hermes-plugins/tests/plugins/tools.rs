@@ -48,7 +48,7 @@ async fn a_plugin_that_never_ran_has_no_tools_yet_and_is_learnt_by_the_way() {
     let stage = Stage::build(plan()).await;
     assert!(stage.odd.first().is_some_and(|told| told.contains("runs for the first time")), "{:?}", stage.odd);
     assert_eq!(stage.call("echo", json!({})).await.status, Status::Failed, "nobody offered it");
-    stage.extensions.wake();
+    stage.extensions.wake(None);
     let record = stage.root().join("home/.hermes/cache/plugins/echo.json");
     for _ in 0..400 {
         if record.exists() {

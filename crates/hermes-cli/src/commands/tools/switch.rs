@@ -54,14 +54,8 @@ pub(super) fn run(
         writeln!(console.out, "Nothing to change: {} {word} already.", are(names))?;
         return Ok(Exit::Done);
     }
-    let list = |names: BTreeSet<String>| Value::Array(names.into_iter().map(Value::String).collect());
-    let mut changes = vec![Change::Set(key, list(after))];
-    // From here on the list speaks of these too; without this they would come back by themselves.
-    let of_plugins = hands.extensions.toolsets();
-    if !of_plugins.is_empty() {
-        changes.push(Change::Set(KeyPath::of(["known_plugin_toolsets", platform]), list(of_plugins)));
-    }
-    let file = edit::change_config(&app.home, |_| Ok::<_, Trouble>(changes))?;
+    let list = Value::Array(after.into_iter().map(Value::String).collect());
+    let file = edit::change_config(&app.home, |_| Ok::<_, Trouble>(vec![Change::Set(key, list)]))?;
     writeln!(
         console.out,
         "{} {word} for `{platform}` from the next conversation on.\nWritten to {}.",
