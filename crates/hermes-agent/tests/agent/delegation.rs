@@ -247,7 +247,7 @@ async fn a_leaf_cannot_speak_for_the_person_and_a_leader_is_a_leaf_where_nobody_
     go(&stage, &mut stage.agent()).await;
     let parent = offered(&server, "see to it");
     let mut child = offered(&server, "Dig");
-    for withheld in ["clarify", "delegate_task", "memory"] {
+    for withheld in ["clarify", "delegate_task", "execute_code", "memory"] {
         assert!(parent.iter().any(|tool| tool == withheld) && child.iter().all(|tool| tool != withheld), "{withheld}");
         child.push(withheld.to_owned());
     }

@@ -251,7 +251,8 @@ impl Default for Plan {
         let manner = Manner { retries: 2, live: false, seed: 7 };
         Self {
             models: Value::Null,
-            tools: Value::Null,
+            // Puppets are tools that others bring: a loader would stand in front of them. Its stories switch it on.
+            tools: json!({"tools": {"tool_search": {"enabled": false}}}),
             settings: Settings { manner, ..Settings::default() },
             models_of_children: None,
             face: Arc::new(Nobody),

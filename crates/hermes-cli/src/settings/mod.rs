@@ -233,7 +233,8 @@ mod tests {
         assert_eq!(
             settings.get("web"),
             Some(
-                json!({"backend": "http://box", "search_backend": "", "extract_backend": "", "extract_char_limit": 15000})
+                json!({"backend": "http://box", "search_backend": "", "extract_backend": "", "extract_char_limit": 15000,
+                    "summarize": false, "ddgs": {"enabled": true}})
             )
         );
         assert_eq!(settings.get("nonsense"), None);

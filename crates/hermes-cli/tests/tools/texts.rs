@@ -114,6 +114,7 @@ async fn every_tool_answers_on_one_line() {
         ("patch", json!({"mode": "replace", "path": "notes.txt", "old_string": "two", "new_string": "three"})),
         ("terminal", json!({"command": "cat notes.txt"})),
         ("process", json!({"action": "list"})),
+        ("execute_code", json!({"code": "print(6 * 7)"})),
         ("skills_list", json!({})),
         ("skill_view", json!({"name": "tea"})),
         ("skill_manage", json!({"action": "patch", "name": "tea", "old_string": "Hot", "new_string": "Very hot"})),

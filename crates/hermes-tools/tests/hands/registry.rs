@@ -137,8 +137,8 @@ fn a_schema_that_providers_refuse_is_sent_in_another_form() {
     assert_eq!(registry.definitions(&names(&["odd"]))[0].parameters, sent);
 }
 
-/// Most tokens that all built-in tools together may cost in a request.
-const BUDGET: usize = 3_000;
+/// Most tokens that all built-in tools together may cost in a request, also those that stand behind the loader.
+const BUDGET: usize = 3_200;
 
 #[test]
 fn what_the_tools_cost_in_every_request_is_written_down() {

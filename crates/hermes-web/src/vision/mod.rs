@@ -1,8 +1,8 @@
 //! `vision_analyze`: a question about a picture, answered by a model that sees.
 //!
 //! The picture comes from a path (checked like every path a tool reads), from the web (by the guarded client) or from the
-//! call itself. It is looked at by the model for the side job `vision`; a tool is not told whether the model of the
-//! conversation takes pictures in results, so nothing is handed to that one.
+//! call itself. Where the model of the conversation sees pictures in results, it gets this one and looks for itself; else
+//! the model for the side job `vision` is asked.
 
 pub mod picture;
 
@@ -10,7 +10,7 @@ use crate::fetch::{Ask, Extent, FetchFault, Fetcher};
 use crate::{SideModel, until_stopped};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use hermes_tools::desk::Cx;
+use hermes_tools::desk::{Cx, Pictures};
 use hermes_tools::effects::Effects;
 use hermes_tools::files::Sight;
 use hermes_tools::gate::Permit;
@@ -143,13 +143,18 @@ impl Tool for VisionAnalyze {
     }
 
     async fn call(&self, args: VisionArgs, permit: Permit, cx: &Cx) -> Result<Output, ToolError> {
-        let Some(aide) = cx.desk.shop.aide.clone() else {
-            return Err(failed("No model is set up that could look at pictures."));
-        };
         let bytes = until_stopped(&cx.stop, self.bytes(&args, &permit, cx)).await??;
         let picture = tokio::task::spawn_blocking(move || Picture::of(bytes)).await;
         let picture =
             picture.map_err(|_| failed("The picture is so odd that it could not be read."))?.map_err(failed)?;
+        if cx.desk.sight.pictures() == Pictures::Seen {
+            let question = format!("The picture, to answer this: {}", args.question.trim());
+            let parts = vec![Part::of_text(question), Part::of_image(picture.data_url())];
+            return Ok(Output::Parts { parts, summary: "A picture that this model is not shown.".to_owned() });
+        }
+        let Some(aide) = cx.desk.shop.aide.clone() else {
+            return Err(failed("No model is set up that could look at pictures."));
+        };
         let asked = Content::Parts(vec![Part::of_text(args.question.trim()), Part::of_image(picture.data_url())]);
         let request = Request {
             temperature: Some(TEMPERATURE),

@@ -93,3 +93,16 @@ async fn a_picture_that_is_too_large_is_not_fetched_to_its_end() {
     assert_eq!(told["error"], "The picture is larger than 50 MB.");
     assert!(site.sent() < 120 << 20, "{} bytes were taken", site.sent());
 }
+
+#[tokio::test]
+async fn a_model_that_sees_pictures_in_results_looks_for_itself() {
+    let stage = stage(Vec::new());
+    stage.desk.sight.set(hermes_tools::desk::Pictures::Seen);
+    let asked = json!({"image_url": format!("data:image/png;base64,{DOT}"), "question": "What is this?"});
+    let finished = stage.finished("vision_analyze", asked).await;
+    let Content::Parts(parts) = &finished.content else { panic!("{finished:?}") };
+    let url = format!("data:image/png;base64,{DOT}");
+    assert!(parts.iter().any(|part| part.view() == PartView::Image { url: &url, detail: None }), "{parts:?}");
+    assert!(finished.content.text().contains("What is this?"), "{finished:?}");
+    assert!(stage.aide.asked.lock().expect("asked").is_empty(), "nobody else is asked");
+}
