@@ -26,10 +26,11 @@ impl Notebook {
 }
 
 impl Keeper for Notebook {
-    fn keep<'a>(&'a self, notes: &'a [String]) -> BoxFuture<'a, Result<(), String>> {
-        let (desk, now, notes) = (self.desk.clone(), self.clock.now(), notes.to_vec());
+    fn keep<'a>(&'a self, notes: &'a [String], stop: &'a Stop) -> BoxFuture<'a, Result<(), String>> {
+        // Somebody else may hold the notes for long; who interrupts does not wait for them.
+        let (desk, now, notes, stop) = (self.desk.clone(), self.clock.now(), notes.to_vec(), stop.clone());
         Box::pin(async move {
-            let write = move || desk.shop.memory.note(&desk.session, &notes, now, &Stop::new());
+            let write = move || desk.shop.memory.note(&desk.session, &notes, now, &stop);
             tokio::task::spawn_blocking(write).await.unwrap_or_else(|error| Err(error.to_string()))
         })
     }

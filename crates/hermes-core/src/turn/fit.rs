@@ -99,7 +99,7 @@ impl Turn<'_> {
             false => self.make_shorter(wish, room, before.tokens, stop).await?,
         };
         let made = match made {
-            Ok(made) => self.take_over(made).await,
+            Ok(made) => self.take_over(made, stop).await,
             declined => declined,
         };
         let took = self.clock().saturating_sub(began);
@@ -189,10 +189,10 @@ impl Turn<'_> {
     }
 
     /// The shorter conversation, on disk and then in memory. What should outlive it is kept first.
-    async fn take_over(&mut self, made: Compressed) -> Result<Compressed, Declined> {
+    async fn take_over(&mut self, made: Compressed, stop: &Stop) -> Result<Compressed, Declined> {
         let economy = self.ports.economy;
         if let Some(keeper) = economy.keeper.filter(|_| !made.notes.is_empty())
-            && let Err(why) = keeper.keep(&made.notes).await
+            && let Err(why) = keeper.keep(&made.notes, stop).await
         {
             let text = format!("not everything that should be remembered of this conversation was written down: {why}");
             self.notice(Notice::Warning { text });

@@ -44,7 +44,7 @@ pub struct Economy<'a> {
 /// Keeps notes beyond a conversation.
 pub trait Keeper: Send + Sync {
     /// Adds these to what is remembered. Why not all of them are kept is told to the person.
-    fn keep<'a>(&'a self, notes: &'a [String]) -> BoxFuture<'a, Result<(), String>>;
+    fn keep<'a>(&'a self, notes: &'a [String], stop: &'a Stop) -> BoxFuture<'a, Result<(), String>>;
 }
 
 impl Ports<'_> {

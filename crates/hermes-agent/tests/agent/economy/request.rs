@@ -103,9 +103,8 @@ async fn a_turn_that_was_cut_off_is_finished_first() {
         stop.stop();
     };
     tokio::join!(stage.turn_until(&mut agent, RULE, &stop), watch);
-    if agent.conversation().is_unfinished() {
-        assert_eq!(agent.shorten(&now(""), &Stop::new()).await, Err(NotShorter::Unfinished));
-    }
+    assert!(agent.conversation().is_unfinished());
+    assert_eq!(agent.shorten(&now(""), &Stop::new()).await, Err(NotShorter::Unfinished));
     drop(server.take_violations());
 }
 

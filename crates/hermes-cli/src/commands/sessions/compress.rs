@@ -45,11 +45,11 @@ pub(super) async fn run(args: CompressArgs, profile: Option<&str>, console: &mut
     writeln!(console.err, "Asking {} for a summary …", one_line(&runtime.model))?;
     let board = Arc::new(app.board(wanted));
     let made = shorter(&args, &app, &runtime, &store, (&board, &said), &stop).await;
+    app.settle(Some(&board), |text| said.push(text)).await;
+    store.close().await;
     for line in said.take() {
         writeln!(console.err, "{}", one_line(&line))?;
     }
-    app.settle(Some(&board), |text| said.push(text)).await;
-    store.close().await;
     tell(made?, &args, console)
 }
 
