@@ -48,6 +48,7 @@ const SECTIONS: &[&str] = &[
     "file_read_max_chars",
     "hooks",
     "hooks_auto_accept",
+    "mcp_discovery_timeout",
     "mcp_servers",
     "memory",
     "platform_hints",
@@ -62,6 +63,10 @@ const SECTIONS: &[&str] = &[
     "tools",
     "toolsets",
 ];
+
+/// For as long a conversation has the machine to itself before its MCP servers are started: the first request is on its
+/// way by then, and no model answers sooner than servers are ready.
+const HEAD_START: Duration = Duration::from_millis(200);
 
 /// Everything that is needed to let a model, or a person, call tools.
 pub struct Hands {
@@ -105,7 +110,7 @@ impl Hands {
     #[must_use]
     pub(crate) fn connected(self, app: &App) -> Self {
         let found = servers(app);
-        self.to(found)
+        self.to(found, HEAD_START)
     }
 
     /// With the MCP servers that a tool of this name would come from.
@@ -113,13 +118,13 @@ impl Hands {
     pub(crate) fn connected_for(self, app: &App, tool: &str) -> Self {
         let mut found = servers(app);
         found.servers.retain(|server| server.owns(tool));
-        self.to(found)
+        self.to(found, Duration::ZERO)
     }
 
-    fn to(mut self, found: Found) -> Self {
+    fn to(mut self, found: Found, head_start: Duration) -> Self {
         self.warnings.extend(found.problems.iter().map(ToString::to_string));
         if !found.servers.is_empty() {
-            self.servers = Some(Servers::start(found, self.registry.clone(), &self.shop));
+            self.servers = Some(Servers::start_in(head_start, found, self.registry.clone(), &self.shop));
         }
         self
     }

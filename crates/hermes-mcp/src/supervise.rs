@@ -10,7 +10,7 @@ use crate::settings::Place;
 use crate::tool::RemoteTool;
 use crate::{name, tool};
 use hermes_core::stop::Stop;
-use hermes_tools::registry::{Registry, Replace};
+use hermes_tools::registry::{Arriving, Registry, Replace};
 use hermes_tools::threat::{self, Scope};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,6 +28,8 @@ enum Need {
 pub(crate) struct Supervisor {
     server: Arc<Server>,
     registry: Arc<Registry>,
+    /// Until the server has answered, or failed to, for the first time.
+    arriving: Option<Arriving>,
     registered: BTreeMap<String, RemoteTool>,
     connection: Option<Connection>,
     since: Duration,
@@ -35,11 +37,22 @@ pub(crate) struct Supervisor {
 
 impl Supervisor {
     pub(crate) fn new(server: Arc<Server>, registry: Arc<Registry>) -> Self {
-        Self { server, registry, registered: BTreeMap::new(), connection: None, since: Duration::ZERO }
+        let arriving = Some(registry.announce());
+        Self { server, registry, arriving, registered: BTreeMap::new(), connection: None, since: Duration::ZERO }
     }
 
-    /// Lives until it is stopped.
-    pub(crate) async fn run(mut self, stop: Stop) {
+    /// Begins after a while, and lives until it is stopped.
+    pub(crate) async fn run_in(self, delay: Duration, stop: Stop) {
+        let clock = self.server.shop.clock.clone();
+        tokio::select! {
+            biased;
+            () = stop.wait() => return,
+            () = clock.pause(delay) => {}
+        }
+        self.run(stop).await;
+    }
+
+    async fn run(mut self, stop: Stop) {
         let mut life = Life::default();
         loop {
             let event = tokio::select! {
@@ -48,6 +61,7 @@ impl Supervisor {
                 event = self.step(life.step()) => event,
             };
             life = life.after(event);
+            self.arriving = None;
             tracing::debug!(server = %self.server.settings.name, ?event, phase = ?life.phase, "an MCP server");
             if !matches!(life.step(), Step::Serve) {
                 self.disconnect().await;

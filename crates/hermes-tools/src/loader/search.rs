@@ -251,6 +251,7 @@ impl Tool for ToolSearch {
     }
 
     async fn call(&self, args: Args, _permit: Permit, cx: &Cx) -> Result<Output, ToolError> {
+        cx.hands.registry().awaited(self.loader.settings().patience, &cx.stop).await;
         let behind = cx.hands.behind();
         let query = args.query.unwrap_or_default();
         match query.trim() {
