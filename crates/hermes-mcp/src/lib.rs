@@ -12,6 +12,7 @@ mod fault;
 mod life;
 mod link;
 mod name;
+mod pace;
 mod sampling;
 mod server;
 mod servers;

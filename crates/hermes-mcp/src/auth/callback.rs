@@ -93,7 +93,10 @@ mod tests {
         let target = tokio::time::timeout(PATIENCE / 3, visited(&listener, "/callback", "right")).await;
         assert_eq!(target.expect("nobody is waited for").unwrap(), "/callback?code=c&state=right");
         let refused = says(&listener, "/callback?error=access_denied&state=right").await;
-        assert_eq!(visited(&listener, "/callback", "right").await.unwrap(), "/callback?error=access_denied&state=right");
+        assert_eq!(
+            visited(&listener, "/callback", "right").await.unwrap(),
+            "/callback?error=access_denied&state=right"
+        );
         drop((others, refused));
     }
 }

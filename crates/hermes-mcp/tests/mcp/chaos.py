@@ -156,6 +156,10 @@ def main():
             send({"id": identity, "result": page if rest else {**page, "nextCursor": "rest"}})
             if rest:
                 note(f"listed{STARTS}", "x")
+                if MODE == "restless":
+                    send({"method": "notifications/tools/list_changed"})
+                if MODE == "mayfly":
+                    os._exit(1)
         elif method == "tools/call":
             if params["name"] == "refuse":
                 send({"id": identity, "error": {"code": -32602, "message": "not like that"}})

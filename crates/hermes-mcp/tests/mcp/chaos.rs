@@ -251,3 +251,28 @@ async fn nothing_is_left_behind_and_few_variables_are_shown() {
     stage.close().await;
     assert!(!lives(&pid), "of {state:?}");
 }
+
+#[tokio::test]
+async fn one_that_dies_whenever_it_was_reached_is_given_longer_and_longer_pauses() {
+    let clock = FakeClock::new();
+    let plan = Plan { clock: Arc::new(clock.clone()), ..Plan::default() };
+    let stage = Stage::with_chaos("mayfly", json!({}), plan).await;
+    stage.until("five lives", || stage.lines("starts").len() >= 5).await;
+    let pauses: Vec<u64> = clock.pauses().iter().map(Duration::as_secs).take(3).collect();
+    assert_eq!(pauses, [2, 4, 8], "the first loss is mended at once, the next ones are not");
+    stage.close().await;
+}
+
+#[tokio::test]
+async fn one_that_never_stops_saying_that_its_tools_changed_is_heard_now_and_then() {
+    let clock = FakeClock::new();
+    let plan = Plan { clock: Arc::new(clock.clone()), ..Plan::default() };
+    let stage = Stage::with_chaos("restless", json!({}), plan).await;
+    stage.until("listed again", || stage.lines("listed1").len() == 2).await;
+    assert_eq!(stage.call("echo", json!({"text": "hi"})).await["result"], "hi", "calls are not kept waiting");
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert_eq!(stage.lines("listed1").len(), 2, "no time has passed since");
+    clock.advance(Duration::from_secs(1));
+    stage.until("and again", || stage.lines("listed1").len() == 3).await;
+    stage.close().await;
+}

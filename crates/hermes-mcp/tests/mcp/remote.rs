@@ -3,10 +3,12 @@
 use crate::stage::{Plan, Stage};
 use hermes_mcp::settings::{self, ServerSettings};
 use hermes_mcp::{Login, State};
+use hermes_testkit::FakeClock;
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 const REMOTE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/mcp/remote.py");
@@ -152,6 +154,23 @@ async fn a_login_is_made_once_kept_and_renewed() {
     assert_eq!(again.call("echo", json!({"text": "in"})).await, json!({"result": "in"}));
     assert_ne!(std::fs::read_to_string(&file).unwrap(), before, "it was renewed, and the new one kept");
     again.close().await;
+}
+
+#[tokio::test]
+async fn a_server_comes_back_when_somebody_has_logged_in() {
+    let folder = tempfile::tempdir().unwrap();
+    let remote = Remote::start(&folder.path().join("remote"), 0);
+    let (entry, settings) = entry_of(&remote.at("/locked"));
+    let clock = FakeClock::new();
+    let plan = Plan { clock: Arc::new(clock.clone()), ..Plan::default() };
+    let stage = Stage::build(plan, |_| json!({"box": entry})).await;
+    assert_eq!(stage.report().state, State::LoggedOut);
+    clock.advance(Duration::from_secs(60));
+    assert_eq!(remote.requests().len(), 0, "nobody is bothered meanwhile");
+    browse(Login::begin(&settings, &stage.home()).await.unwrap()).await;
+    stage.passing(&clock, Duration::from_secs(2), || stage.report().state == State::Ready).await;
+    assert_eq!(stage.call("echo", json!({"text": "in"})).await, json!({"result": "in"}));
+    stage.close().await;
 }
 
 #[tokio::test]
