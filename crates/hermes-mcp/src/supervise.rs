@@ -12,7 +12,6 @@ use crate::tool::RemoteTool;
 use crate::{auth, name, tool};
 use hermes_core::stop::Stop;
 use hermes_tools::registry::{Registry, Replace};
-use hermes_tools::threat::{self, Scope};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -235,6 +234,10 @@ impl Supervisor {
                 tracing::warn!(server, name, "two tools of the server have the same name here; the first one counts");
                 continue;
             }
+            let (tool, threats) = tool.tempered(&self.server.shop.scanner);
+            if let Some(threats) = threats.filter(|_| self.registered.get(&name) != Some(&tool)) {
+                tracing::warn!(%server, name, threats, "the words of a tool want to steer the agent; they are left out");
+            }
             present.insert(name, tool);
         }
         let gone: Vec<String> = self.registered.keys().filter(|name| !present.contains_key(*name)).cloned().collect();
@@ -251,7 +254,6 @@ impl Supervisor {
                 tracing::warn!(server, name, "the name is taken, so this tool of the server is not offered");
                 continue;
             }
-            self.inspect(&tool);
             if self.registry.register(tool.clone(), Replace::Refuse).is_ok() {
                 news.push(format!("+{name}"));
                 self.registered.insert(name, tool);
@@ -262,15 +264,6 @@ impl Supervisor {
             tracing::info!(server, news = news.join(" "), "tools of an MCP server");
         }
         Ok(())
-    }
-
-    /// Says what is odd about the words of a tool. They reach the model in a frame; nothing is held back here.
-    fn inspect(&self, tool: &RemoteTool) {
-        let threats = self.server.shop.scanner.scan(&tool.card().description, Scope::Context);
-        if !threats.is_empty() {
-            let (server, name) = (&self.server.settings.name, &tool.card().name);
-            tracing::warn!(%server, %name, threats = threat::ids(&threats), "the description of a tool wants to steer the agent");
-        }
     }
 
     fn withdraw(&mut self) {

@@ -276,3 +276,19 @@ async fn one_that_never_stops_saying_that_its_tools_changed_is_heard_now_and_the
     stage.until("and again", || stage.lines("listed1").len() == 3).await;
     stage.close().await;
 }
+
+#[tokio::test]
+async fn names_words_and_sizes_of_a_crafty_server_do_no_harm() {
+    let stage = Stage::with_chaos("crafty", json!({}), Plan::default()).await;
+    let tools = stage.report().tools;
+    let alike: Vec<&String> = tools.iter().filter(|name| name.starts_with("mcp__box__read_file")).collect();
+    assert_eq!(alike.len(), 2, "both can be called: {alike:?}");
+    assert!(tools.iter().all(|name| name.len() <= 64), "{tools:?}");
+    assert!(tools.iter().any(|name| name.starts_with("mcp__box__xxx")), "{tools:?}");
+    assert!(!stage.registry.has("mcp__box__bloated"), "what no model should read is not offered");
+    let steer = stage.registry.definitions(&["mcp__box__steer".to_owned()].into()).remove(0);
+    assert!(steer.description.starts_with("[left out: it may want to steer the agent ("), "{}", steer.description);
+    assert_eq!(steer.parameters["properties"], json!({"note": {"type": "string"}}), "{}", steer.parameters);
+    assert_eq!(stage.call("steer", json!({"note": "x"})).await, json!({"result": "done"}));
+    stage.close().await;
+}
