@@ -4,6 +4,7 @@
 //! [`Connection`] is what the supervisor holds: the link, the moment it ends, and the program behind it, which does not
 //! outlive it.
 
+mod bounded;
 mod cause;
 mod ear;
 mod http;

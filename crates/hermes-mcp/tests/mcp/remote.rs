@@ -74,6 +74,27 @@ async fn both_protocols_lead_to_the_same_tools() {
 }
 
 #[tokio::test]
+async fn an_answer_without_end_costs_the_call_and_no_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let remote = Remote::start(folder.path(), 0);
+    for (path, said, more) in [
+        ("/mcp", "endless", json!({})),
+        ("/mcp", "endless event", json!({})),
+        ("/sse", "endless", json!({"transport": "sse"})),
+    ] {
+        let mut entry = json!({"url": remote.at(path), "timeout": 40});
+        entry.as_object_mut().unwrap().extend(more.as_object().cloned().unwrap());
+        let stage = stage(entry).await;
+        let told = stage.call("echo", json!({"text": said})).await;
+        assert_eq!(told["outcome"], "unknown", "{path}, {said}: {told}");
+        assert!(!told["error"].as_str().unwrap().contains("within 40 s"), "{path}, {said}: {told}");
+        stage.becomes_ready().await;
+        assert_eq!(stage.call("echo", json!({"text": "hi"})).await, json!({"result": "hi"}), "{path}, {said}");
+        stage.close().await;
+    }
+}
+
+#[tokio::test]
 async fn headers_do_not_follow_a_redirect_to_another_origin() {
     let folder = tempfile::tempdir().unwrap();
     let home = Remote::start(&folder.path().join("home"), 0);
