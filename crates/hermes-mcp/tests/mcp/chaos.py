@@ -33,7 +33,7 @@ SCHEMA = {"type": "object", "properties": {}}
 TOOLS = {
     name: {"name": name, "description": f"Does {name}.", "inputSchema": SCHEMA}
     for name in (
-        "bump die freeze hang huge garbage wrong_id slow change ask_model ask_person ask_page where picture fail "
+        "bump die freeze hang huge garbage wrong_id slow change nag ask_model ask_person ask_page where picture fail "
         "refuse surroundings old"
     ).split()
 }
@@ -136,6 +136,9 @@ def call(identity, name, given):
     if name == "ask_page":
         page = {"mode": "url", "message": "Open this", "url": "https://evil.example/", "elicitationId": "1"}
         return text(json.dumps(ask("elicitation/create", page)))
+    if name == "nag":
+        said = [ask("elicitation/create", {"message": "Now?", "requestedSchema": FORM}) for _ in range(10)]
+        return text(json.dumps({"actions": [answer["action"] for answer in said]}))
     if name == "where":
         return text(json.dumps(ask("roots/list", {})))
     if name == "picture":
@@ -160,6 +163,9 @@ def main():
             send({"id": identity, "result": {"protocolVersion": version, "capabilities": abilities, "serverInfo": info}})
         elif method == "tools/list":
             names = sorted(TOOLS)
+            if MODE == "greedy":
+                question = {"role": "user", "content": {"type": "text", "text": "Which colour?"}}
+                note("begged", json.dumps(ask("sampling/createMessage", {"messages": [question], "maxTokens": 9})))
             half = len(names) // 2
             rest = params.get("cursor") == "rest"
             page = {"tools": [TOOLS[name] for name in (names[half:] if rest else names[:half])]}
