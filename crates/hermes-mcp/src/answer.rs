@@ -3,6 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hermes_core::redact;
+use hermes_tools::attic;
 use hermes_tools::cover::Cover;
 use hermes_tools::settings::Settings;
 use hermes_tools::tool::{Output, ToolError};
@@ -16,6 +17,8 @@ use std::path::{Path, PathBuf};
 
 /// Bytes of one file that a server may leave here.
 const LARGEST: usize = 50 << 20;
+/// What all files of servers may take together.
+const MOST_KEPT: u64 = 256 << 20;
 /// Characters of an error.
 const LONGEST_ERROR: usize = 4_000;
 /// What is kept of an item of a list.
@@ -163,6 +166,7 @@ impl Shelf {
         let mut file = tempfile::Builder::new().permissions(Permissions::from_mode(0o600)).tempfile_in(&self.folder)?;
         file.write_all(bytes)?;
         file.persist(&path).map_err(|error| error.error)?;
+        attic::tidy(&self.folder, &path, MOST_KEPT);
         Ok(path)
     }
 }

@@ -7,7 +7,7 @@ use crate::life::{Event, Failure, Life, Step, Tools};
 use crate::link::{Connection, Link, Unconnected};
 use crate::pace::Pace;
 use crate::server::Server;
-use crate::settings::Place;
+use crate::settings::{Auth, Place};
 use crate::tool::RemoteTool;
 use crate::{auth, name, tool};
 use hermes_core::stop::Stop;
@@ -120,14 +120,22 @@ impl Supervisor {
         let (reason, failure) = match made {
             Ok(()) => return Event::Connected,
             Err(Unconnected::Unreachable(reason)) => (reason, Failure::Unreachable),
-            Err(Unconnected::Unauthorized(reason)) => {
-                let login = format!("{reason}; `hermes mcp login {}` logs in", self.server.settings.name);
-                (login, Failure::Unauthorized)
-            }
+            Err(Unconnected::Unauthorized(reason)) => (format!("{reason}; {}", self.way_in()), Failure::Unauthorized),
         };
         tracing::warn!(server = %self.server.settings.name, %reason, "an MCP server cannot be reached");
         self.server.condition.send_modify(|condition| condition.trouble = Some(reason));
         Event::Failed(failure)
+    }
+
+    /// What the person can do where a login is missing.
+    fn way_in(&self) -> String {
+        let name = &self.server.settings.name;
+        match &self.server.settings.place {
+            Place::Remote(remote) if remote.auth == Auth::Headers => {
+                format!("check the key in its `headers`, or set `auth: oauth` and type `hermes mcp login {name}`")
+            }
+            Place::Remote(_) | Place::Program { .. } => format!("`hermes mcp login {name}` logs in"),
+        }
     }
 
     /// A connection counts from the moment that the tools behind it are known.

@@ -6,6 +6,7 @@
 
 pub mod aide;
 pub mod args;
+pub mod attic;
 pub mod builtin;
 pub mod checkpoint;
 pub mod clarify;

@@ -114,6 +114,30 @@ async fn headers_do_not_follow_a_redirect_to_another_origin() {
 }
 
 #[tokio::test]
+async fn an_address_that_is_a_secret_is_not_told() {
+    for more in [json!({}), json!({"transport": "sse"})] {
+        let mut entry = json!({"url": "http://127.0.0.1:9/s/hush-hush-hush/mcp?hidden=quiet"});
+        entry.as_object_mut().unwrap().extend(more.as_object().cloned().unwrap());
+        let stage = stage(entry).await;
+        let trouble = stage.report().trouble.unwrap();
+        assert!(trouble.contains("http://127.0.0.1:9)"), "{trouble}");
+        assert!(!trouble.contains("hush") && !trouble.contains("quiet"), "{trouble}");
+        stage.close().await;
+    }
+}
+
+#[tokio::test]
+async fn a_key_that_is_not_accepted_is_looked_for_in_the_headers() {
+    let folder = tempfile::tempdir().unwrap();
+    let remote = Remote::start(folder.path(), 0);
+    let stage = stage(json!({"url": remote.at("/locked"), "headers": {"Authorization": "Bearer wrong-wrong"}})).await;
+    assert_eq!(stage.report().state, State::LoggedOut);
+    let trouble = stage.report().trouble.unwrap();
+    assert!(trouble.contains("check the key in its `headers`") && !trouble.contains("wrong-wrong"), "{trouble}");
+    stage.close().await;
+}
+
+#[tokio::test]
 async fn events_that_point_to_another_origin_are_not_followed() {
     let folder = tempfile::tempdir().unwrap();
     let remote = Remote::start(folder.path(), 0);
