@@ -7,6 +7,7 @@
 pub mod aide;
 pub mod args;
 mod arrivals;
+pub mod attic;
 pub mod builtin;
 pub mod checkpoint;
 pub mod clarify;

@@ -221,7 +221,7 @@ fn fitting(schema: Value) -> Value {
 }
 
 /// A schema without the words that explain it.
-fn bare(schema: &Value) -> Value {
+pub fn bare(schema: &Value) -> Value {
     match schema {
         Value::Object(object) => {
             let kept = object.iter().filter(|(key, _)| !PROSE.contains(&key.as_str()));
