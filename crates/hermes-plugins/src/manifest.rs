@@ -128,6 +128,10 @@ impl Manifest {
         let file = folder.join(FILE);
         let refuse = |reason: String| ManifestFault { file: file.clone(), place: None, field: None, reason };
         let mut bytes = Vec::new();
+        // A pipe would be waited for, and a device has no end.
+        if !std::fs::metadata(&file).map_err(|error| refuse(error.to_string()))?.is_file() {
+            return Err(refuse("it is no file".to_owned()));
+        }
         let opened = std::fs::File::open(&file).and_then(|open| open.take(LARGEST + 1).read_to_end(&mut bytes));
         opened.map_err(|error| refuse(error.to_string()))?;
         if bytes.len() as u64 > LARGEST {
