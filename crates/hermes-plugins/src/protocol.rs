@@ -7,7 +7,7 @@ use crate::occasion::{Occasion, deaf_to};
 use hermes_tools::run::OnFailure;
 use hermes_tools::tool::Source;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::time::Duration;
 
 /// What both sides speak. Raised when something changes that a plugin must know of.
@@ -18,6 +18,8 @@ const MOST_TOOLS: usize = 128;
 const LONGEST_DESCRIPTION: usize = 8_000;
 const LARGEST_SCHEMA: usize = 64 * 1024;
 const LONGEST_TOOL_NAME: usize = 64;
+/// Tools of servers are called like this, and rules of the owner speak about them by it.
+const OF_SERVERS: &str = "mcp_";
 const USUAL_CALL: u64 = 120;
 const LONGEST_CALL: u64 = 3_600;
 const USUAL_HOOK: u64 = 10;
@@ -58,7 +60,7 @@ impl Incoming {
         match (message.remove("id").filter(|id| !id.is_null()), method) {
             (Some(id), Some(method)) => Self::Request { id, method, params },
             (None, Some(method)) => Self::Notice { method, params },
-            (Some(id), None) => match (id.as_u64(), message.remove("result"), message.get("error")) {
+            (Some(id), None) => match (id.as_u64(), message.remove("result"), error(&message)) {
                 (Some(id), _, Some(error)) => Self::Answer { id, outcome: Err(reason(error)) },
                 (Some(id), Some(result), None) => Self::Answer { id, outcome: Ok(result) },
                 _ => Self::Noise,
@@ -66,6 +68,11 @@ impl Incoming {
             (None, None) => Self::Noise,
         }
     }
+}
+
+/// The error in an answer. Some libraries write `null` where there is none.
+fn error(message: &Map<String, Value>) -> Option<&Value> {
+    message.get("error").filter(|error| !error.is_null())
 }
 
 fn reason(error: &Value) -> String {
@@ -268,6 +275,9 @@ impl ToolSpec {
         let is_letter = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
         if name.is_empty() || name.len() > LONGEST_TOOL_NAME || !name.chars().all(is_letter) {
             return Err(format!("tools: {name:?} is no name; letters, digits, `-` and `_` make one"));
+        }
+        if name.starts_with(OF_SERVERS) {
+            return Err(format!("tools: {name:?} is a name for tools of MCP servers; give it another beginning"));
         }
         if description.chars().nth(LONGEST_DESCRIPTION).is_some() {
             return Err(format!("tools.{name}.description: longer than {LONGEST_DESCRIPTION} characters"));

@@ -25,6 +25,7 @@ pub mod memory;
 pub mod process;
 mod recall;
 pub mod registry;
+pub mod repository;
 pub mod run;
 pub mod settings;
 pub mod skills;

@@ -10,10 +10,11 @@ use super::waiting::stop_on_signal;
 use super::{Console, Exit, Trouble, paper};
 use crate::app::App;
 use crate::hands::Hands;
+use crate::web::Shop;
 use hermes_core::stop::Stop;
 use hermes_tools::gate::Yolo;
 use hermes_tools::settings::Settings;
-use hermes_tools::skills::hub::{Hub, HubError};
+use hermes_tools::skills::hub::{Fetch, Hub, HubError};
 use hermes_tools::skills::scan::Force;
 use hermes_tools::threat::Scanner;
 use jiff::Timestamp;
@@ -66,7 +67,7 @@ pub enum SkillsCommand {
     },
     /// Look at a skill without installing it
     Inspect {
-        /// A folder, a git address, owner/repository/folder on GitHub, or a name in a list
+        /// A folder, a git address, owner/repository/folder on GitHub, the https address of a SKILL.md, or a name in a list
         #[arg(value_name = "SKILL")]
         identifier: String,
         /// As JSON, for programs
@@ -153,6 +154,8 @@ pub enum SkillsCommand {
 struct Bench<'b> {
     settings: &'b Settings,
     scanner: &'b Scanner,
+    /// What is fetched without git.
+    web: &'b dyn Fetch,
     now: Timestamp,
     stop: &'b Stop,
 }
@@ -173,8 +176,9 @@ async fn dispatch(args: SkillsArgs, profile: Option<&str>, console: &mut Console
     let stop = stop_on_signal();
     let hands = Hands::new(&app, Arc::new(|_| {}), Yolo::Off, &stop);
     hands.tell_warnings(console)?;
-    let bench = Bench { settings: &hands.shop.settings, scanner: &hands.shop.scanner, now: app.now(), stop: &stop };
-    let bench = &bench;
+    let web = Shop::new(&app);
+    let (settings, scanner) = (&hands.shop.settings, &hands.shop.scanner);
+    let bench = &Bench { settings, scanner, web: &web, now: app.now(), stop: &stop };
     match args.command.unwrap_or(SkillsCommand::List(list::ListArgs::default())) {
         SkillsCommand::List(how) => list::list(bench, &how, console),
         SkillsCommand::View { name, file } => look::view(bench, &name, file.as_deref(), console),

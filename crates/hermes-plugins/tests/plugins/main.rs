@@ -11,6 +11,7 @@ mod dispatch;
 mod examples;
 mod gate;
 mod guards;
+mod hostile;
 mod shell;
 mod stage;
 mod tools;

@@ -10,7 +10,7 @@ use serde_json::json;
 
 #[derive(Debug, clap::Args)]
 pub struct InstallArgs {
-    /// A folder, a git address, owner/repository/folder on GitHub, or a name in a list
+    /// A folder, a git address, owner/repository/folder on GitHub, the https address of a SKILL.md, or a name in a list
     #[arg(value_name = "SKILL")]
     identifier: String,
     /// The folder of skills to put it in
@@ -69,7 +69,7 @@ fn meant(bench: &Bench<'_>, name: Option<&str>) -> Result<Vec<(String, Entry)>, 
 /// What the source of an installed skill has now.
 async fn again(bench: &Bench<'_>, entry: &Entry) -> Result<Offer, Trouble> {
     match entry.source.as_str() {
-        "local" | "git" | "github" | "index" => fetched(bench, &entry.identifier).await,
+        "local" | "git" | "github" | "url" | "index" => fetched(bench, &entry.identifier).await,
         other => Err(Trouble::Refused(format!("skills from '{other}' cannot be fetched by this program yet."))),
     }
 }

@@ -42,7 +42,7 @@ pub(super) async fn search(
     how: &SearchArgs,
     console: &mut Console<'_>,
 ) -> Result<Exit, Trouble> {
-    let (lists, failed) = Index::all(bench.settings, None).await;
+    let (lists, failed) = Index::all(bench.settings, bench.web).await;
     for error in &failed {
         writeln!(console.err, "… {}", paper::shown(&error.to_string()))?;
     }
@@ -52,7 +52,10 @@ pub(super) async fn search(
         return write_json(console, &found);
     }
     if found.is_empty() && lists.is_empty() {
-        writeln!(console.out, "There are no lists to search yet: put a file or more into skills.hub_indexes.")?;
+        writeln!(
+            console.out,
+            "There are no lists to search yet: put files or https addresses into skills.hub_indexes."
+        )?;
         writeln!(console.out, "Without one, `hermes skills install` takes a folder or a git address.")?;
         return Ok(if failed.is_empty() { Exit::Done } else { Exit::Failed });
     }
@@ -71,7 +74,7 @@ pub(super) async fn search(
 pub(super) async fn fetched(bench: &Bench<'_>, identifier: &str) -> Result<Offer, Trouble> {
     let around = &bench.settings.around;
     let source = Source::read(identifier, Place { cwd: &around.cwd, home: &around.home }).map_err(hub_trouble)?;
-    fetch(&source, bench.settings, None, bench.stop).await.map_err(hub_trouble)
+    fetch(&source, bench.settings, bench.web, bench.stop).await.map_err(hub_trouble)
 }
 
 pub(super) async fn inspect(

@@ -6,7 +6,6 @@
 //! person changed is not overwritten unless they insist, and nothing outside of the folder of skills is removed.
 
 mod fetch;
-mod git;
 mod index;
 mod ledger;
 mod source;
@@ -14,13 +13,14 @@ mod source;
 pub use fetch::{Offer, fetch};
 pub use index::{Fetch, Index, Listed};
 pub use ledger::Entry;
-pub use source::{Place, Source};
+pub use source::{Place, Source, is_address};
 
 use super::catalogue::Catalogue;
 use super::naming;
 use super::parcel::{Parcel, ParcelError};
 use super::scan::{self, Decision, Force, Report, Trust, Verdict, decide, is_lifted};
 use super::shelf::{Shelf, ShelfError, Turn};
+use crate::repository::CloneError;
 use crate::settings::Settings;
 use crate::threat::Scanner;
 use hermes_core::stop::Stop;
@@ -28,7 +28,6 @@ use jiff::Timestamp;
 use ledger::Ledger;
 use serde_json::json;
 use std::path::PathBuf;
-use std::time::Duration;
 
 #[derive(Debug, thiserror::Error)]
 pub enum HubError {
@@ -39,12 +38,8 @@ pub enum HubError {
     NoSource(String),
     #[error("{0}")]
     Refused(String),
-    #[error("git cannot be started: {0}. Skills from repositories need the git program in PATH")]
-    NoGit(std::io::Error),
-    #[error("git did not end within {} s", .0.as_secs())]
-    GitTooSlow(Duration),
-    #[error("the repository cannot be fetched: {0}")]
-    Git(String),
+    #[error(transparent)]
+    Git(CloneError),
     #[error("{0} holds several skills: {1}. Name one of them, as in `{2}`")]
     Several(String, String, String),
     #[error("there is no skill in {0}: no folder in it has a SKILL.md")]
@@ -68,6 +63,15 @@ pub enum HubError {
     NotInstalled(String),
     #[error("interrupted; nothing was installed")]
     Interrupted,
+}
+
+impl From<CloneError> for HubError {
+    fn from(error: CloneError) -> Self {
+        match error {
+            CloneError::Interrupted => Self::Interrupted,
+            error => Self::Git(error),
+        }
+    }
 }
 
 /// How something is to be installed.
