@@ -5,7 +5,7 @@ use hermes_testkit::Move;
 use serde_json::{Value, json};
 
 /// Answers `initialize` with one tool; the tool does what the story says.
-fn python(name: &str, work: &str) -> String {
+pub(crate) fn python(name: &str, work: &str) -> String {
     format!(
         "import json, os, sys\nfor line in sys.stdin:\n    message = json.loads(line)\n    if 'id' not in message:\n        \
          continue\n    if message['method'] == 'initialize':\n        result = {{'tools': [{{'name': '{name}', 'description': \
