@@ -31,7 +31,8 @@ pub fn lines_of(path: &Path, session: &str) -> Vec<Line> {
     let sql = "SELECT role, tool_calls, tool_call_id FROM messages WHERE session_id = ?1 ORDER BY id";
     let mut query = connection.prepare(sql).expect("a query");
     let read = |row: &rusqlite::Row<'_>| {
-        let calls: Value = serde_json::from_str(&row.get::<_, Option<String>>(1)?.unwrap_or_default()).unwrap_or_default();
+        let calls: Value =
+            serde_json::from_str(&row.get::<_, Option<String>>(1)?.unwrap_or_default()).unwrap_or_default();
         let ids = calls.as_array().into_iter().flatten().map(|call| call["id"].as_str().expect("an id").to_owned());
         Ok(Line { role: row.get(0)?, calls: ids.collect(), answers: row.get(2)? })
     };

@@ -74,7 +74,9 @@ impl WebSite {
     /// Everything that was asked for, in the order it came: paths with their queries, whole addresses for a proxy.
     pub fn visits(&self) -> Vec<String> {
         let seen = self.desk.seen.lock().expect("visits");
-        seen.iter().map(|one| if one.query.is_empty() { one.path.clone() } else { format!("{}?{}", one.path, one.query) }).collect()
+        seen.iter()
+            .map(|one| if one.query.is_empty() { one.path.clone() } else { format!("{}?{}", one.path, one.query) })
+            .collect()
     }
 }
 

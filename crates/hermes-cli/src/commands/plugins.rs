@@ -186,6 +186,8 @@ async fn enable(
     writeln!(console.out, "`{key}` runs from the next conversation on. Written to {}.", file.display())?;
     match introduce(found, super::hooks::outside(app), app.clock.clone()).await {
         Ok(registered) => {
+            let forgiven = Records::new(app.home.dir()).forgive(key);
+            forgiven.map_err(|error| Trouble::Refused(format!("how `{key}` fell over is still on record: {error}")))?;
             report::additions(&registered, console)?;
             Ok(Exit::Done)
         }

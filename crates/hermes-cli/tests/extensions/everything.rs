@@ -74,7 +74,9 @@ fn names_can_be_played(world: &World) -> bool {
 
 async fn run(world: &World, with_names: bool, words: &[&str]) -> Ran {
     match with_names {
-        true => keeping_secrets(world.run("unshare", &[&["-rm", "sh", "-c", WITH_NAMES, HERMES], words].concat()).await),
+        true => {
+            keeping_secrets(world.run("unshare", &[&["-rm", "sh", "-c", WITH_NAMES, HERMES], words].concat()).await)
+        }
         false => hermes(world, words).await,
     }
 }
@@ -118,7 +120,11 @@ fn first_day(world: &World, names_play: bool) -> Vec<Step> {
     }
     steps.extend([
         step("skill_view", json!({"name": "harbour-log"}), &[&format!("Run `sh {enter} 'WORDS'`")]),
-        step("terminal", json!({"command": format!("sh {enter} 'high water at noon'")}), &["entered: high water at noon"]),
+        step(
+            "terminal",
+            json!({"command": format!("sh {enter} 'high water at noon'")}),
+            &["entered: high water at noon"],
+        ),
         behind_loader("mcp__box__bump", json!({}), &[r#"{"result":"1"}"#]),
         behind_loader("light_lamp", json!({"storm": true}), &["the plugin lighthouse failed", "exit status: 3"]),
         behind_loader("light_lamp", json!({}), &["the lamp is lit"]),
@@ -164,7 +170,8 @@ fn assert_whole(lines: &[Line]) {
 async fn one_conversation_uses_everything_and_goes_on_in_another_process() {
     let web = WebSite::start(public_web).await;
     let engine = WebSite::start(|_| {
-        let found = json!({"results": [{"title": "Tides", "url": "http://tides.test/today", "content": "Today's tides"}]});
+        let found =
+            json!({"results": [{"title": "Tides", "url": "http://tides.test/today", "content": "Today's tides"}]});
         Page::of("application/json", found.to_string())
     })
     .await;
@@ -197,8 +204,8 @@ async fn one_conversation_uses_everything_and_goes_on_in_another_process() {
     assert_eq!((ran.code, &result["text"]), (Some(0), &json!("It is written down.")), "{}", ran.stderr);
     assert_heard(&server, &first, 0);
     assert_eq!(world.inhabitants(), Vec::<String>::new(), "nobody is left behind");
-    let mut visits = vec!["http://tides.test/today", "http://tides.test/archive", "http://turncoat.test/"];
-    assert_eq!(web.visits(), visits.drain(..).collect::<Vec<_>>(), "what was refused was not asked for");
+    let visits = ["http://tides.test/today", "http://tides.test/archive", "http://turncoat.test/"];
+    assert_eq!(web.visits(), visits, "what was refused was not asked for");
     assert_eq!(engine.visits(), ["/search?q=high+water&format=json&pageno=1"]);
     let log = std::fs::read_to_string(world.work_dir().join("log.txt")).expect("the log");
     assert_eq!(log, "calm\nTODO: ask for the tide\nentered: high water at noon\n");
@@ -219,8 +226,11 @@ async fn one_conversation_uses_everything_and_goes_on_in_another_process() {
     assert_eq!((results, lines.len()), (first.len() + second.len(), 2 * (first.len() + second.len()) + 4));
 
     let doctor = hermes(&world, &["doctor"]).await.expect_code(0).stdout;
-    let fall = doctor.lines().find(|line| line.contains("lighthouse fell over"));
+    let fall = doctor.lines().find(|line| line.contains("! lighthouse fell over in a conversation"));
     assert!(fall.is_some_and(|line| line.contains("exit status: 3")), "{doctor}");
+    hermes(&world, &["plugins", "enable", "lighthouse"]).await.expect_code(0);
+    let doctor = hermes(&world, &["doctor"]).await.expect_code(0).stdout;
+    assert!(!doctor.contains("fell over"), "it was tried since: {doctor}");
 }
 
 /// What the second process sends begins with all that the first one sent last: tools, and every message of it.

@@ -12,7 +12,7 @@ use crate::settings::{Environment, Home};
 use futures_util::future::join_all;
 use hermes_core::stop::Stop;
 use hermes_model::resolve::Ask;
-use hermes_plugins::{Found, Start, Wish, introduce};
+use hermes_plugins::{Found, Records, Start, Wish, introduce};
 use hermes_store::Diagnosis;
 use hermes_tools::gate::Yolo;
 use hermes_tools::settings::Settings;
@@ -21,6 +21,10 @@ use serde_json::Value;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
+
+/// Older falls are no news.
+const FALLS_ARE_TOLD_FOR: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// The folder, and whether others can look into what is private in it.
 pub(super) fn home(home: &Home) -> Vec<Check> {
@@ -197,7 +201,17 @@ async fn plugin(app: &App, found: &Found) -> Vec<Check> {
         }
         Err(reason) => Check::broken(format!("{key} does not run: {reason}"), way_out),
     });
+    checks.extend(fall(app, key));
     checks
+}
+
+/// A plugin that fell over in a conversation cost it a call, and nobody but the model may have seen that.
+fn fall(app: &App, key: &str) -> Option<Check> {
+    let (at, reason) = Records::new(app.home.dir()).last_fall(key)?;
+    let is_news = app.clock.now().duration_since(at).is_ok_and(|since| since < FALLS_ARE_TOLD_FOR);
+    let day = jiff::Timestamp::try_from(at).ok()?.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M");
+    let next = format!("logs/agent.log tells more; `hermes plugins enable {key}` tries it and forgets this");
+    is_news.then(|| Check::odd(format!("{key} fell over in a conversation on {day}: {reason}"), next))
 }
 
 /// The hooks of the settings. None is run: that is `hermes hooks doctor`.
