@@ -39,6 +39,12 @@ async fn an_example_is_installed_enabled_used_and_removed() {
     let enabled = hermes(&world, &["plugins", "enable", "clock"]).await.expect_code(0);
     assert!(enabled.stdout.contains("It adds these tools: what_time_is_it"), "{}", enabled.stdout);
 
+    let info = hermes(&world, &["tools", "info", "what_time_is_it"]).await.expect_code(0);
+    assert!(
+        info.stdout.contains("It takes no arguments.") && info.stdout.contains("find it with `tool_search`"),
+        "{info:?}"
+    );
+
     let ran = hermes(&world, &["-z", "what time is it?"]).await;
     assert_eq!(told(&ran), (Some(0), "Late.\n", ""));
     let offered = server.model_requests().remove(0).json()["tools"].to_string();
