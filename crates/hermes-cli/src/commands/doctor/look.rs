@@ -1,6 +1,6 @@
 //! What each section of `hermes doctor` looks at.
 
-use super::Check;
+use super::{Check, State};
 use crate::app::App;
 use crate::commands::config::report::findings;
 use crate::commands::hooks::{checkup, outside};
@@ -58,7 +58,8 @@ pub(super) fn settings(home: &Home, environment: &Environment) -> Vec<Check> {
         Err(trouble) => return vec![Check::broken(trouble.to_string(), "`hermes config edit`")],
     };
     let wrong = found.problems.into_iter().map(|text| Check::broken(text, "`hermes config edit`"));
-    let odd = found.notes.into_iter().map(|text| Check::odd(text, "`hermes config check`"));
+    // A note says what to type itself.
+    let odd = found.notes.into_iter().map(|text| Check { state: State::Odd, text, next: None });
     let mut checks: Vec<Check> = wrong.chain(odd).collect();
     if checks.is_empty() {
         checks.push(Check::fine(format!("{}: {} set", home.config_file().display(), found.count)));
@@ -110,8 +111,11 @@ pub(super) fn at_hand(app: &App) -> (Vec<Check>, Vec<Check>) {
     let mut checks = vec![Check::fine(table::count(ready as u64, "tool"))];
     for tool in &tools {
         if let Availability::Missing(reason) = &tool.availability {
-            let next = format!("`hermes tools info {}`", tool.card.name);
-            checks.push(Check::odd(format!("{} cannot be used: {reason}", tool.card.name), next));
+            checks.push(Check {
+                state: State::Odd,
+                text: format!("{} cannot be used: {reason}", tool.card.name),
+                next: None,
+            });
         }
     }
     let (_, odd) = Settings::read(&hands::effective(app), hands::surroundings(app));
