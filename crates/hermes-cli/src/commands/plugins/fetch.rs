@@ -124,7 +124,11 @@ async fn git(arguments: &[&str], into: Option<&Path>, within: Option<&Path>) -> 
     if let Some(within) = within {
         command.current_dir(within);
     }
-    let output = command.output().await.map_err(|error| Trouble::Refused(format!("git could not be run: {error}")))?;
+    let output = command.output().await.map_err(|error| {
+        Trouble::Refused(format!(
+            "git cannot be started: {error}. Plugins from repositories need the git program in PATH."
+        ))
+    })?;
     match output.status.success() {
         true => Ok(()),
         false => {
