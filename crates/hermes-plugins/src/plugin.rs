@@ -108,7 +108,7 @@ impl Plugin {
                 return Ok(connection);
             };
             let lived = self.host.clock.elapsed().saturating_sub(connection.began);
-            tracing::warn!(plugin = %self.key, %reason, "the plugin fell over");
+            self.fell(&reason);
             seat.connection = None;
             seat.health.fell(lived, &reason);
             connection.bury().await;
@@ -129,6 +129,14 @@ impl Plugin {
                 seat.health.fell(Duration::ZERO, &reason);
                 Err(reason)
             }
+        }
+    }
+
+    /// Leaves word of it for `hermes doctor`.
+    fn fell(&self, reason: &str) {
+        tracing::warn!(plugin = %self.key, %reason, "the plugin fell over");
+        if let Err(error) = self.host.records.fell(&self.key, reason) {
+            tracing::warn!(plugin = %self.key, %error, "that it fell over could not be written down");
         }
     }
 
@@ -245,6 +253,9 @@ impl Plugin {
         }
         let connection = self.seat.lock().await.connection.take();
         if let Some(connection) = connection {
+            if let Some(reason) = connection.gone() {
+                self.fell(&reason);
+            }
             self.catch_up(&connection);
             connection.close().await;
         }

@@ -2,13 +2,15 @@
 //! every conversation would have to wait for every plugin, or its list of tools would change in the middle.
 //!
 //! A record counts only for the folder and the manifest it was made with. One that cannot be read or written costs a start
-//! and nothing else.
+//! and nothing else. Beside it lies how the plugin fell over last: the conversation it happened in goes on, so its person
+//! may never have heard of it.
 
 use crate::discover::{Found, Readable};
 use crate::protocol::Registration;
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 /// Larger ones were not written here.
 const LARGEST: u64 = 16 * 1024 * 1024;
@@ -56,9 +58,37 @@ impl Records {
     }
 
     pub fn forget(&self, key: &str) -> io::Result<()> {
-        match std::fs::remove_file(self.file(key)) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            other => other,
-        }
+        self.forgive(key)?;
+        removed(&self.file(key))
+    }
+
+    fn fall(&self, key: &str) -> PathBuf {
+        self.folder.join("falls").join(key.replace('/', "__"))
+    }
+
+    /// It ended without being asked to, for this reason.
+    pub fn fell(&self, key: &str, reason: &str) -> io::Result<()> {
+        let file = self.fall(key);
+        file.parent().map_or(Ok(()), std::fs::create_dir_all)?;
+        std::fs::write(file, hermes_core::redact::text(reason).as_bytes())
+    }
+
+    /// When it fell over last, and why.
+    pub fn last_fall(&self, key: &str) -> Option<(SystemTime, String)> {
+        let file = self.fall(key);
+        let at = std::fs::metadata(&file).ok()?.modified().ok()?;
+        Some((at, std::fs::read_to_string(&file).ok()?))
+    }
+
+    /// Forgets how it fell over.
+    pub fn forgive(&self, key: &str) -> io::Result<()> {
+        removed(&self.fall(key))
+    }
+}
+
+fn removed(file: &Path) -> io::Result<()> {
+    match std::fs::remove_file(file) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other,
     }
 }

@@ -1,6 +1,7 @@
-//! What SQLite itself says about a file.
+//! What SQLite itself says about a file, and what stands in it, read past all code of the store.
 
 use rusqlite::Connection;
+use serde_json::Value;
 use std::path::Path;
 
 /// Everything `PRAGMA integrity_check` finds wrong; nothing where there is no file.
@@ -12,6 +13,30 @@ pub fn integrity(path: &Path) -> Vec<String> {
     let mut check = connection.prepare("PRAGMA integrity_check").expect("a check");
     let lines = check.query_map([], |row| row.get::<_, String>(0)).expect("a check");
     lines.map(|line| line.expect("a line")).filter(|line| line != "ok").collect()
+}
+
+/// A row of a conversation, as far as it must fit the others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    pub role: String,
+    /// The calls that an assistant makes.
+    pub calls: Vec<String>,
+    /// The call that a result answers.
+    pub answers: Option<String>,
+}
+
+/// The rows of a session in the order they were written.
+pub fn lines_of(path: &Path, session: &str) -> Vec<Line> {
+    let connection = Connection::open(path).expect("a database");
+    let sql = "SELECT role, tool_calls, tool_call_id FROM messages WHERE session_id = ?1 ORDER BY id";
+    let mut query = connection.prepare(sql).expect("a query");
+    let read = |row: &rusqlite::Row<'_>| {
+        let calls: Value =
+            serde_json::from_str(&row.get::<_, Option<String>>(1)?.unwrap_or_default()).unwrap_or_default();
+        let ids = calls.as_array().into_iter().flatten().map(|call| call["id"].as_str().expect("an id").to_owned());
+        Ok(Line { role: row.get(0)?, calls: ids.collect(), answers: row.get(2)? })
+    };
+    query.query_map([session], read).expect("rows").map(|line| line.expect("a row")).collect()
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ pub mod cache;
 mod checks;
 mod clock;
 mod database;
+mod git;
 mod golden;
 mod http;
 mod keys;
@@ -32,16 +33,19 @@ mod say;
 mod scene;
 mod script;
 mod server;
+mod site;
 mod world;
 
 pub use clock::FakeClock;
-pub use database::integrity;
+pub use database::{Line, integrity, lines_of};
+pub use git::commit_all;
 pub use golden::golden;
 pub use http::Received;
 pub use oauth::{OAuthServer, OAuthStep, Vendor};
 pub use oauth_vendors::jwt;
 pub use script::{Move, Script};
 pub use server::{ModelServer, gateway_entry, model_entry};
+pub use site::{Page, WebSite};
 pub use world::{Ran, World};
 
 /// 2026-01-02T03:04:05Z in Unix seconds: the day on which every rehearsal begins.

@@ -165,6 +165,21 @@ impl World {
     }
 }
 
+/// What still runs in this world.
+impl World {
+    /// The command lines of processes whose home this is: what a program left behind, if it should have ended.
+    pub fn inhabitants(&self) -> Vec<String> {
+        let home = format!("HOME={}", self.home().display());
+        let lives_here = |process: &Path| {
+            let environment = fs::read(process.join("environ")).unwrap_or_default();
+            environment.split(|byte| *byte == 0).any(|variable| variable == home.as_bytes())
+        };
+        let processes = fs::read_dir("/proc").expect("a process table").flatten().map(|entry| entry.path());
+        let lines = processes.filter(|process| lives_here(process)).map(|process| fs::read(process.join("cmdline")));
+        lines.flatten().map(|line| String::from_utf8_lossy(&line).replace('\0', " ")).collect()
+    }
+}
+
 impl Ran {
     /// This run, if it ended with this exit code; else a panic that shows what it printed.
     #[track_caller]
@@ -221,6 +236,7 @@ mod tests {
         // The grandchild keeps the pipe open: reading ends only when it is dead too.
         let ran = world.run("/bin/sh", &["-c", "echo begun; sleep 600 & sleep 600"]).await;
         assert_eq!((ran.stdout.as_str(), ran.code), ("begun\n", None));
+        assert_eq!(world.inhabitants(), Vec::<String>::new());
         let left = world.run("/bin/sh", &["-c", "sleep 600 & exit 0"]).await;
         assert_eq!(left.code, Some(0), "an orphan that holds the pipe is cut off by the same timeout");
         assert!(ran.wall + left.wall < Duration::from_secs(20), "{:?} {:?}", ran.wall, left.wall);

@@ -107,7 +107,8 @@ fn print(report: &Report, console: &mut Console<'_>) -> Result<(), Trouble> {
                 State::Odd => '!',
                 State::Broken => '✗',
             };
-            let next = check.next.as_ref().map(|next| format!("; {next}")).unwrap_or_default();
+            let next = check.next.as_ref().filter(|next| !check.text.contains(next.as_str()));
+            let next = next.map(|next| format!("; {next}")).unwrap_or_default();
             writeln!(out, "  {mark} {}{}", paper::one_line(&check.text), paper::one_line(&next))?;
         }
     }

@@ -139,7 +139,7 @@ fn list(app: &App, hooks: &[HookConfig], console: &mut Console<'_>) -> Result<Ex
             [hook.occasion.name().to_owned(), paper::one_line(&hook.command), about, state]
         })
         .collect();
-    table::write(console.out, &rows)?;
+    table::write_folded(paper::Paper::of_process().width, console.out, &rows)?;
     writeln!(console.out, "Try them with `hermes hooks doctor`.")?;
     Ok(Exit::Done)
 }

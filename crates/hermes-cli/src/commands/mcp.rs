@@ -18,8 +18,10 @@ const EXAMPLES: &str = "\
 Examples:
   hermes mcp add time --command uvx mcp-server-time
   hermes mcp add files --command npx -y @modelcontextprotocol/server-filesystem ~/notes
-  hermes mcp add github --url https://api.githubcopilot.com/mcp --header 'Authorization=Bearer ${GITHUB_TOKEN}'
-  hermes mcp add linear --url https://mcp.linear.app/mcp --oauth && hermes mcp login linear
+  hermes mcp add github --url https://api.githubcopilot.com/mcp \\
+      --header 'Authorization=Bearer ${GITHUB_TOKEN}'
+  hermes mcp add linear --url https://mcp.linear.app/mcp --oauth
+  hermes mcp login linear
   hermes mcp test time
 
 Their tools are called `mcp__SERVER__TOOL`; the toolset of a server is `mcp-SERVER`.";

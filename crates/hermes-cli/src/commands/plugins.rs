@@ -186,6 +186,8 @@ async fn enable(
     writeln!(console.out, "`{key}` runs from the next conversation on. Written to {}.", file.display())?;
     match introduce(found, super::hooks::outside(app), app.clock.clone()).await {
         Ok(registered) => {
+            let forgiven = Records::new(app.home.dir()).forgive(key);
+            forgiven.map_err(|error| Trouble::Refused(format!("how `{key}` fell over is still on record: {error}")))?;
             report::additions(&registered, console)?;
             Ok(Exit::Done)
         }
@@ -225,7 +227,8 @@ fn remove(app: &App, found: &Found, console: &mut Console<'_>) -> Result<Exit, T
     edit::change_config(&app.home, changes)?;
     writeln!(console.out, "Removed {}.", found.folder.display())?;
     let data = app.home.dir().join("plugin-data").join(&found.key);
-    if data.exists() {
+    // A plugin that wrote nothing leaves nothing behind.
+    if data.exists() && std::fs::remove_dir(&data).is_err() {
         writeln!(console.out, "What it wrote is still in {}.", data.display())?;
     }
     Ok(Exit::Done)

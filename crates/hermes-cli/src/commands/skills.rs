@@ -161,6 +161,14 @@ struct Bench<'b> {
 }
 
 impl Bench<'_> {
+    /// Who looks at the skills before the first conversation sees those that come along, too.
+    fn seeded(&self) -> &Self {
+        if let Err(error) = hermes_tools::skills::bundled::seed(&self.settings.around, self.scanner, self.stop) {
+            tracing::warn!(%error, "the skills that come with the program were not copied");
+        }
+        self
+    }
+
     fn hub(&self) -> Hub<'_> {
         Hub::new(self.settings, self.scanner, self.now, self.stop)
     }
@@ -180,8 +188,8 @@ async fn dispatch(args: SkillsArgs, profile: Option<&str>, console: &mut Console
     let (settings, scanner) = (&hands.shop.settings, &hands.shop.scanner);
     let bench = &Bench { settings, scanner, web: &web, now: app.now(), stop: &stop };
     match args.command.unwrap_or(SkillsCommand::List(list::ListArgs::default())) {
-        SkillsCommand::List(how) => list::list(bench, &how, console),
-        SkillsCommand::View { name, file } => look::view(bench, &name, file.as_deref(), console),
+        SkillsCommand::List(how) => list::list(bench.seeded(), &how, console),
+        SkillsCommand::View { name, file } => look::view(bench.seeded(), &name, file.as_deref(), console),
         SkillsCommand::Search { query, how } => look::search(bench, &query, &how, console).await,
         SkillsCommand::Browse { how } => look::search(bench, "", &how, console).await,
         SkillsCommand::Inspect { identifier, json } => look::inspect(bench, &identifier, json, console).await,

@@ -112,7 +112,7 @@ async fn dispatch(args: ToolsArgs, profile: Option<&str>, console: &mut Console<
         ToolsCommand::Disable { names, platform } => {
             switch::run(&app, &to_look_at(&app), &names, &platform.platform, switch::To::Off, console)
         }
-        ToolsCommand::Info { name, json } => info::run(&to_look_at(&app), &name, json, console),
+        ToolsCommand::Info { name, json } => info::run(&app, &to_look_at(&app), &name, json, console),
         ToolsCommand::Call(args) => call::run(&app, args, console).await,
     }
 }

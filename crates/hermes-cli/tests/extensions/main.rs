@@ -3,10 +3,12 @@
     clippy::expect_used,
     clippy::indexing_slicing,
     clippy::panic,
+    clippy::print_stderr,
     reason = "the helpers of a test report what is wrong the way a test does"
 )]
 
 mod doctor;
+mod everything;
 mod hooks;
 mod plugins;
 #[path = "../stage/mod.rs"]

@@ -5,7 +5,7 @@ use hermes_testkit::Move;
 use serde_json::{Value, json};
 
 /// Answers `initialize` with one tool; the tool does what the story says.
-fn python(name: &str, work: &str) -> String {
+pub(crate) fn python(name: &str, work: &str) -> String {
     format!(
         "import json, os, sys\nfor line in sys.stdin:\n    message = json.loads(line)\n    if 'id' not in message:\n        \
          continue\n    if message['method'] == 'initialize':\n        result = {{'tools': [{{'name': '{name}', 'description': \
@@ -38,6 +38,12 @@ async fn an_example_is_installed_enabled_used_and_removed() {
     assert_eq!((&listed[0]["name"], &listed[0]["status"]), (&json!("clock"), &json!("not enabled")));
     let enabled = hermes(&world, &["plugins", "enable", "clock"]).await.expect_code(0);
     assert!(enabled.stdout.contains("It adds these tools: what_time_is_it"), "{}", enabled.stdout);
+
+    let info = hermes(&world, &["tools", "info", "what_time_is_it"]).await.expect_code(0);
+    assert!(
+        info.stdout.contains("It takes no arguments.") && info.stdout.contains("find it with `tool_search`"),
+        "{info:?}"
+    );
 
     let ran = hermes(&world, &["-z", "what time is it?"]).await;
     assert_eq!(told(&ran), (Some(0), "Late.\n", ""));

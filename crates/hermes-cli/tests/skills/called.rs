@@ -114,6 +114,19 @@ async fn commands_in_a_skill_are_text_unless_the_owner_says_so_and_then_go_throu
 }
 
 #[tokio::test]
+async fn who_looks_before_the_first_conversation_sees_what_comes_along() {
+    let world = nowhere();
+    let shown = skills(&world, &["view", "code-review"]).await.expect_code(0);
+    assert!(shown.stdout.starts_with("---\nname: code-review\n"), "{}", shown.stdout);
+    let missed = skills(&world, &["view", "code-reviw"]).await.expect_code(1);
+    let told = "There is no skill 'code-reviw'. Did you mean 'code-review'? `hermes skills` shows all.\n";
+    assert_eq!(missed.stderr, told);
+    let world = nowhere();
+    let listed = json_of(&world, &["list"]).await;
+    assert_eq!(listed.as_array().map(Vec::len), Some(7));
+}
+
+#[tokio::test]
 async fn what_comes_with_the_program_can_be_kept_away() {
     let server = ModelServer::start([Move::say("a"), Move::say("b")]).await;
     let world = home_at(&server);

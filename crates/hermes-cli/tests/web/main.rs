@@ -111,6 +111,17 @@ async fn without_that_nothing_on_this_machine_is_reached_however_it_is_spelt() {
 }
 
 #[tokio::test]
+async fn a_call_by_hand_that_reads_no_page_has_failed() {
+    let (site, _) = web_site("text/html", PAGE);
+    let (good, bad) = (format!("http://{site}/"), format!("http://{site}:1/"));
+    let world = nowhere().config("security:\n  allow_private_urls: true\n");
+    for (urls, code) in [(vec![&good], 0), (vec![&good, &bad], 0), (vec![&bad], 1), (vec![&bad, &bad], 1)] {
+        let arguments = json!({ "urls": urls }).to_string();
+        hermes(&world, &["tools", "call", "web_extract", &arguments]).await.expect_code(code);
+    }
+}
+
+#[tokio::test]
 async fn a_search_engine_of_the_owner_is_asked_with_its_key_and_children_never_see_that() {
     let found = r#"{"results":[{"title":"Tides","url":"https://tides.test/","content":"High water is at noon."}]}"#;
     let (site, visits) = web_site("application/json", found);

@@ -20,7 +20,9 @@ const CLIENT: &str = "Hermes Agent";
 pub enum LoginError {
     #[error("the server {0} is a program of this machine; there is nothing to log in to")]
     NotRemote(String),
-    #[error("the server {0} takes a key in its headers; with `auth: oauth` in its entry one can log in")]
+    #[error(
+        "nobody logs in at the server {0}: its entry does not say `auth: oauth` (`hermes mcp add {0} --url … --oauth --replace` writes that)"
+    )]
     NotOAuth(String),
     #[error("no port of this machine could be opened for the way back: {0}")]
     NoWayBack(std::io::Error),

@@ -80,6 +80,15 @@ impl WebExtract {
     }
 }
 
+/// Why a call has nothing to show: a failure for whoever watches, however well each page was answered for.
+fn nothing_read(results: &[Page]) -> Option<String> {
+    let faults: Option<Vec<&str>> = results.iter().map(|page| page.error.as_deref()).collect();
+    match faults?.as_slice() {
+        [only] => Some((*only).to_owned()),
+        _ => Some("No page could be read.".to_owned()),
+    }
+}
+
 /// Models hand on whole results of a search.
 fn address(given: &Value) -> Option<String> {
     let text = given.as_str().or_else(|| given.get("url").or_else(|| given.get("href"))?.as_str())?.trim();
@@ -121,6 +130,10 @@ impl Tool for WebExtract {
         for url in &urls {
             pages.push(press.page(url));
         }
-        Output::json(&Shown { results: until_stopped(&cx.stop, join_all(pages)).await? })
+        let results = until_stopped(&cx.stop, join_all(pages)).await?;
+        match nothing_read(&results) {
+            Some(error) => Err(ToolError::Tell(json!({"error": error, "results": results}))),
+            None => Output::json(&Shown { results }),
+        }
     }
 }

@@ -29,7 +29,7 @@ pub enum FetchFault {
     Metadata(String),
     #[error("Blocked by website policy: '{host}' matched rule '{rule}' from {source_of_rule}")]
     Website { host: String, rule: String, source_of_rule: String },
-    #[error("Blocked: the name {0} leads to no address (is it spelt right?).")]
+    #[error("The name {0} leads to no address. Is it spelt right, and is this machine online?")]
     Unresolved(String),
     #[error("{0} redirects too often.")]
     Circles(String),

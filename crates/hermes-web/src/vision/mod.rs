@@ -128,7 +128,7 @@ impl Tool for VisionAnalyze {
         let side_model = self.side_model;
         Some(Check::new(move || match side_model {
             SideModel::There => Availability::Ready,
-            SideModel::Missing => Availability::Missing("no model is set up; `hermes model` does that".to_owned()),
+            SideModel::Missing => Availability::Missing("no model is set; `hermes model` sets one".to_owned()),
         }))
     }
 

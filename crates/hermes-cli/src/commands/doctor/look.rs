@@ -1,6 +1,6 @@
 //! What each section of `hermes doctor` looks at.
 
-use super::Check;
+use super::{Check, State};
 use crate::app::App;
 use crate::commands::config::report::findings;
 use crate::commands::hooks::{checkup, outside};
@@ -12,7 +12,7 @@ use crate::settings::{Environment, Home};
 use futures_util::future::join_all;
 use hermes_core::stop::Stop;
 use hermes_model::resolve::Ask;
-use hermes_plugins::{Found, Start, Wish, introduce};
+use hermes_plugins::{Found, Records, Start, Wish, introduce};
 use hermes_store::Diagnosis;
 use hermes_tools::gate::Yolo;
 use hermes_tools::settings::Settings;
@@ -21,6 +21,10 @@ use serde_json::Value;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
+
+/// Older falls are no news.
+const FALLS_ARE_TOLD_FOR: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// The folder, and whether others can look into what is private in it.
 pub(super) fn home(home: &Home) -> Vec<Check> {
@@ -54,7 +58,8 @@ pub(super) fn settings(home: &Home, environment: &Environment) -> Vec<Check> {
         Err(trouble) => return vec![Check::broken(trouble.to_string(), "`hermes config edit`")],
     };
     let wrong = found.problems.into_iter().map(|text| Check::broken(text, "`hermes config edit`"));
-    let odd = found.notes.into_iter().map(|text| Check::odd(text, "`hermes config check`"));
+    // A note says what to type itself.
+    let odd = found.notes.into_iter().map(|text| Check { state: State::Odd, text, next: None });
     let mut checks: Vec<Check> = wrong.chain(odd).collect();
     if checks.is_empty() {
         checks.push(Check::fine(format!("{}: {} set", home.config_file().display(), found.count)));
@@ -106,8 +111,11 @@ pub(super) fn at_hand(app: &App) -> (Vec<Check>, Vec<Check>) {
     let mut checks = vec![Check::fine(table::count(ready as u64, "tool"))];
     for tool in &tools {
         if let Availability::Missing(reason) = &tool.availability {
-            let next = format!("`hermes tools info {}`", tool.card.name);
-            checks.push(Check::odd(format!("{} cannot be used: {reason}", tool.card.name), next));
+            checks.push(Check {
+                state: State::Odd,
+                text: format!("{} cannot be used: {reason}", tool.card.name),
+                next: None,
+            });
         }
     }
     let (_, odd) = Settings::read(&hands::effective(app), hands::surroundings(app));
@@ -197,7 +205,17 @@ async fn plugin(app: &App, found: &Found) -> Vec<Check> {
         }
         Err(reason) => Check::broken(format!("{key} does not run: {reason}"), way_out),
     });
+    checks.extend(fall(app, key));
     checks
+}
+
+/// A plugin that fell over in a conversation cost it a call, and nobody but the model may have seen that.
+fn fall(app: &App, key: &str) -> Option<Check> {
+    let (at, reason) = Records::new(app.home.dir()).last_fall(key)?;
+    let is_news = app.clock.now().duration_since(at).is_ok_and(|since| since < FALLS_ARE_TOLD_FOR);
+    let day = jiff::Timestamp::try_from(at).ok()?.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M");
+    let next = format!("logs/agent.log tells more; `hermes plugins enable {key}` tries it and forgets this");
+    is_news.then(|| Check::odd(format!("{key} fell over in a conversation on {day}: {reason}"), next))
 }
 
 /// The hooks of the settings. None is run: that is `hermes hooks doctor`.

@@ -10,6 +10,10 @@ use serde_json::{Map, Value, json};
 use url::Url;
 
 #[derive(Debug, clap::Args)]
+#[command(
+    after_help = super::EXAMPLES,
+    override_usage = "hermes mcp add NAME [OPTIONS] --command PROGRAM [ARGUMENT]...\n       hermes mcp add NAME [OPTIONS] --url URL"
+)]
 pub struct AddArgs {
     /// What it is called here: letters, digits, `-` and `_`
     pub name: String,
@@ -34,10 +38,10 @@ pub struct AddArgs {
     /// Take the place of a server of the same name
     #[arg(long)]
     pub replace: bool,
-    /// What the program gets as its arguments
+    /// The same, as a flag
     #[arg(long = "args", value_name = "ARGUMENT", num_args = 1.., allow_hyphen_values = true)]
     pub named_args: Vec<String>,
-    /// The same, behind everything else
+    /// Arguments for the program: everything behind its name is for it
     #[arg(value_name = "ARGUMENT", trailing_var_arg = true, allow_hyphen_values = true)]
     pub args: Vec<String>,
 }
@@ -74,9 +78,11 @@ fn entry(args: AddArgs) -> Result<Value, Trouble> {
     let mut entry = Map::new();
     let mut set = |key: &str, value: Value| drop(entry.insert(key.to_owned(), value));
     if let Some(url) = args.url {
-        let address = Url::parse(&url).map_err(|error| Trouble::Usage(format!("--url {url}: {error}")))?;
+        let address = Url::parse(&url).map_err(|error| {
+            Trouble::Usage(format!("`--url {url}` is no address such as https://example.org/mcp: {error}"))
+        })?;
         if !matches!(address.scheme(), "http" | "https") {
-            return Err(Trouble::Usage(format!("--url {url}: a server is reached by http or https")));
+            return Err(Trouble::Usage(format!("`--url {url}`: a server is reached by http or https")));
         }
         set("url", url.into());
         if args.sse {

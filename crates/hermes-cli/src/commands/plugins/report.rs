@@ -96,7 +96,8 @@ pub(super) fn list(
         })
         .collect();
     table::write_folded(paper::Paper::of_process().width, console.out, &lines)?;
-    writeln!(console.out, "`hermes plugins enable|disable NAME` changes it, `hermes plugins info NAME` tells more.")?;
+    let mut out = console.sentences();
+    writeln!(out, "`hermes plugins enable|disable NAME` changes it, `hermes plugins info NAME` tells more.")?;
     Ok(Exit::Done)
 }
 

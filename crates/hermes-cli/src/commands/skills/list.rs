@@ -50,8 +50,10 @@ pub(super) fn list(bench: &Bench<'_>, how: &ListArgs, console: &mut Console<'_>)
     }
     if held.is_empty() {
         let folder = bench.settings.around.hermes_home.join("skills");
-        writeln!(console.out, "There are no such skills; they live in {}.", folder.display())?;
-        writeln!(console.out, "`hermes skills install` brings some, and a new conversation those of the program.")?;
+        let kind = if how.source == From::All { "no skills" } else { "no such skills" };
+        let mut out = console.sentences();
+        writeln!(out, "There are {kind}; they live in {}.", folder.display())?;
+        writeln!(out, "`hermes skills install` brings one, `hermes skills opt-in --sync` those of the program.")?;
         return Ok(Exit::Done);
     }
     let row = |one: &Held| {

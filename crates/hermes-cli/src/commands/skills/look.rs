@@ -2,8 +2,9 @@
 
 use super::{Bench, hub_trouble, trouble, write_json};
 use crate::commands::paper::{self, Paper};
+use crate::commands::tools::alike;
 use crate::commands::{Console, Exit, Trouble, table};
-use hermes_tools::skills::hub::{Audited, Index, Listed, Offer, Place, Source, fetch};
+use hermes_tools::skills::hub::{Audited, HubError, Index, Listed, Offer, Place, Source, fetch};
 use hermes_tools::skills::inventory;
 use hermes_tools::skills::scan::{Force, Report, Verdict};
 use serde_json::json;
@@ -24,7 +25,12 @@ pub(super) fn view(
     file: Option<&str>,
     console: &mut Console<'_>,
 ) -> Result<Exit, Trouble> {
-    let (name, parcel) = inventory::open(name, bench.settings, bench.scanner).map_err(trouble)?;
+    let (name, parcel) = inventory::open(name, bench.settings, bench.scanner).map_err(|error| {
+        let held = inventory::inventory(bench.settings, bench.scanner, &bench.hub());
+        let meant = alike(held.iter().map(|one| one.name.as_str()), name);
+        let meant = meant.map(|meant| format!(" Did you mean '{meant}'?")).unwrap_or_default();
+        trouble(format!("{error}{meant} `hermes skills` shows all."))
+    })?;
     let path = file.unwrap_or("SKILL.md");
     let Some(text) = parcel.text(path) else {
         let files: Vec<&str> = parcel.files.keys().map(String::as_str).collect();
@@ -73,8 +79,14 @@ pub(super) async fn search(
 /// Brings a skill here without installing it.
 pub(super) async fn fetched(bench: &Bench<'_>, identifier: &str) -> Result<Offer, Trouble> {
     let around = &bench.settings.around;
-    let source = Source::read(identifier, Place { cwd: &around.cwd, home: &around.home }).map_err(hub_trouble)?;
-    fetch(&source, bench.settings, bench.web, bench.stop).await.map_err(hub_trouble)
+    let told = |error: HubError| match error {
+        HubError::NoSource(_) if around.cwd.join(identifier).is_dir() => {
+            Trouble::Usage(format!("{error}. `./{identifier}` is the folder of that name here."))
+        }
+        error => hub_trouble(error),
+    };
+    let source = Source::read(identifier, Place { cwd: &around.cwd, home: &around.home }).map_err(told)?;
+    fetch(&source, bench.settings, bench.web, bench.stop).await.map_err(told)
 }
 
 pub(super) async fn inspect(

@@ -146,6 +146,11 @@ fn print(text: &str, console: &mut Console<'_>) -> Result<Option<Value>, Trouble
 pub(super) fn unknown(registry: &Registry, name: &str) -> String {
     let known = registry.describe();
     let name = paper::one_line(name);
+    if name.starts_with("mcp__") {
+        return format!(
+            "there is no tool `{name}`; `hermes mcp` shows the servers, `hermes mcp test SERVER` their tools"
+        );
+    }
     match alike(known.iter().map(|tool| tool.card.name.as_ref()), &name) {
         Some(meant) => format!("there is no tool `{name}`; did you mean `{meant}`? `hermes tools list` shows all"),
         None => format!("there is no tool `{name}`; `hermes tools list` shows all"),

@@ -1,6 +1,8 @@
 //! One tool, or one toolset, for a person who wants to know before they allow it.
 
 use super::USUAL_WIDTH;
+use crate::agent::chosen;
+use crate::app::App;
 use crate::commands::paper::{self, Paper};
 use crate::commands::{Console, Exit, Trouble, table};
 use crate::hands::Hands;
@@ -14,10 +16,47 @@ use std::collections::BTreeSet;
 /// Characters of JSON that make about one token.
 const PER_TOKEN: usize = 4;
 
-pub(super) fn run(hands: &Hands, name: &str, as_json: bool, console: &mut Console<'_>) -> Result<Exit, Trouble> {
+/// When what a tool costs is paid.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Paid {
+    Always,
+    /// It stands behind the loader.
+    WhenFound,
+    /// It is switched off.
+    Never,
+}
+
+impl Paid {
+    /// As conversations on a terminal have it.
+    fn of(app: &App, hands: &Hands, tool: &Described) -> Self {
+        let catalogue = hands.catalogue();
+        let grant = catalogue.select(&chosen(app, "cli", &catalogue)).grant;
+        match grant.allows(&tool.card) {
+            false => Self::Never,
+            true if hands.for_conversation(grant).offered().contains(tool.card.name.as_ref()) => Self::Always,
+            true => Self::WhenFound,
+        }
+    }
+
+    fn told(self) -> &'static str {
+        match self {
+            Self::Always => "in every request",
+            Self::WhenFound => "where it is used: models find it with `tool_search`",
+            Self::Never => "in every request, once it is switched on",
+        }
+    }
+}
+
+pub(super) fn run(
+    app: &App,
+    hands: &Hands,
+    name: &str,
+    as_json: bool,
+    console: &mut Console<'_>,
+) -> Result<Exit, Trouble> {
     let tools = hands.registry.describe();
     if let Some(tool) = tools.iter().find(|tool| tool.card.name == name) {
-        return of_tool(hands, tool, as_json, console);
+        return of_tool(app, hands, tool, as_json, console);
     }
     let names = Catalogue::new(&hands.registry).tools(name);
     if names.is_empty() {
@@ -26,7 +65,13 @@ pub(super) fn run(hands: &Hands, name: &str, as_json: bool, console: &mut Consol
     of_toolset(hands, name, &names, as_json, console)
 }
 
-fn of_tool(hands: &Hands, tool: &Described, as_json: bool, console: &mut Console<'_>) -> Result<Exit, Trouble> {
+fn of_tool(
+    app: &App,
+    hands: &Hands,
+    tool: &Described,
+    as_json: bool,
+    console: &mut Console<'_>,
+) -> Result<Exit, Trouble> {
     let card = &tool.card;
     let definition = hands.registry.definitions(&BTreeSet::from([card.name.to_string()])).pop();
     let function = definition.as_ref().map(|seen| json!({"type": "function", "function": seen}));
@@ -37,23 +82,30 @@ fn of_tool(hands: &Hands, tool: &Described, as_json: bool, console: &mut Console
     writeln!(console.out, "{} {}  (toolset {})", card.emoji, card.name, card.toolset)?;
     writeln!(console.out, "{}", indented(&card.description, 2))?;
     writeln!(console.out)?;
-    for [name, kind, meaning] in parameters(&card.parameters) {
+    let parameters = parameters(&card.parameters);
+    for [name, kind, meaning] in &parameters {
         writeln!(console.out, "{}", indented(&format!("{name}  {kind}"), 2))?;
         if !meaning.is_empty() {
-            writeln!(console.out, "{}", indented(&meaning, 6))?;
+            writeln!(console.out, "{}", indented(meaning, 6))?;
         }
     }
-    writeln!(console.out, "  (* has to be given)\n")?;
+    match parameters.is_empty() {
+        true => writeln!(console.out, "  It takes no arguments.\n")?,
+        false => writeln!(console.out, "  (* has to be given)\n")?,
+    }
     match &tool.availability {
         Availability::Ready => writeln!(console.out, "  ready")?,
-        Availability::Missing(reason) => writeln!(console.out, "  not available: {reason}")?,
+        Availability::Missing(reason) => {
+            writeln!(console.out, "{}", indented(&format!("not available: {reason}"), 2))?;
+        }
     }
     if !card.requires_env.is_empty() {
         writeln!(console.out, "  needs {}", card.requires_env.join(", "))?;
     }
     if let Some(function) = function {
         let tokens = function.to_string().len().div_ceil(PER_TOKEN);
-        writeln!(console.out, "  costs about {tokens} tokens in every request")?;
+        let cost = format!("costs about {tokens} tokens {}", Paid::of(app, hands, tool).told());
+        writeln!(console.out, "{}", indented(&cost, 2))?;
     }
     if card.name == "terminal" {
         writeln!(console.out, "{}", indented(&format!("sandbox: {}", hands.shop.sandbox_report()), 2))?;

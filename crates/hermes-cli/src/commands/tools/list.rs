@@ -30,8 +30,20 @@ struct Row {
 enum State {
     On,
     Off,
-    /// Chosen or not, no tool of it can be called.
+    /// Its tools are there, and each waits for something that the row names.
+    NotReady,
+    /// Nobody has built a tool of it.
     NotThere,
+}
+
+impl State {
+    fn mark(self) -> &'static str {
+        match self {
+            Self::On => "on",
+            Self::Off => "off",
+            Self::NotReady | Self::NotThere => "–",
+        }
+    }
 }
 
 pub(super) fn run(
@@ -56,9 +68,12 @@ pub(super) fn run(
     let lines: Vec<[String; 3]> = there
         .into_iter()
         .map(|row| {
-            let mark = if row.state == State::On { "on " } else { "off" };
-            let missing = row.missing.as_ref().map(|reason| format!(" ({reason})")).unwrap_or_default();
-            [mark.to_owned(), row.toolset.clone(), format!("{}{missing}", row.tools.join(", "))]
+            let about = match (&row.missing, row.tools.join(", ")) {
+                (None, tools) => tools,
+                (Some(missing), tools) if tools.is_empty() => missing.clone(),
+                (Some(missing), tools) => format!("{tools} ({missing})"),
+            };
+            [row.state.mark().to_owned(), row.toolset.clone(), about]
         })
         .collect();
     let width = Paper::of_process().width;
@@ -68,8 +83,9 @@ pub(super) fn run(
         let width = width.unwrap_or(USUAL_WIDTH);
         writeln!(console.out, "{}", fill(&format!("Not there yet: {}.", names.join(", ")), width))?;
     }
-    writeln!(console.out, "Change it with `hermes tools enable|disable TOOLSET`.")?;
-    writeln!(console.out, "Look closer with `hermes tools info NAME`.")?;
+    let mut out = console.sentences();
+    writeln!(out, "Change it with `hermes tools enable|disable TOOLSET`.")?;
+    writeln!(out, "Look closer with `hermes tools info NAME`.")?;
     Ok(Exit::Done)
 }
 
@@ -85,14 +101,16 @@ fn rows(app: &App, hands: &Hands, platform: &str) -> Vec<Row> {
             let here: Vec<_> = known.iter().filter(|tool| own.contains(tool.card.name.as_ref())).collect();
             let ready = here.iter().filter(|tool| tool.availability == Availability::Ready);
             // A set that only borrows a tool from another one is not there yet.
-            let is_there = ready.clone().any(|tool| tool.card.toolset == name);
+            let is_built = here.iter().any(|tool| tool.card.toolset == name);
+            let is_ready = ready.clone().any(|tool| tool.card.toolset == name);
             let tools: Vec<String> = ready.map(|tool| tool.card.name.to_string()).collect();
             let missing = here.iter().find_map(|tool| match &tool.availability {
                 Availability::Missing(reason) => Some(format!("{}: {reason}", tool.card.name)),
                 Availability::Ready => None,
             });
             let state = match () {
-                () if !is_there => State::NotThere,
+                () if !is_built => State::NotThere,
+                () if !is_ready => State::NotReady,
                 () if own.iter().any(|tool| selected.contains(tool)) => State::On,
                 () => State::Off,
             };
