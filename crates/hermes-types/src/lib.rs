@@ -13,6 +13,7 @@ mod moment;
 mod money;
 mod reply;
 mod request;
+pub mod rpc;
 mod session;
 mod stop;
 mod text;
