@@ -63,6 +63,9 @@ const SECTIONS: &[&str] = &[
     "toolsets",
 ];
 
+/// Those of them about what others wrote. In safe mode nobody hears of it.
+const FOREIGN: &[&str] = &["hooks", "mcp_servers", "plugins"];
+
 /// Everything that is needed to let a model, or a person, call tools.
 pub struct Hands {
     pub registry: Arc<Registry>,
@@ -273,7 +276,9 @@ impl Face for OnScreen {
 
 /// What was set, with the defaults behind it.
 pub(crate) fn effective(app: &App) -> Value {
-    let found = SECTIONS.iter().filter_map(|name| Some(((*name).to_owned(), app.settings.get(name)?)));
+    let is_safe = extensions::is_safe(app);
+    let sections = SECTIONS.iter().filter(|name| !is_safe || !FOREIGN.contains(name));
+    let found = sections.filter_map(|name| Some(((*name).to_owned(), app.settings.get(name)?)));
     Value::Object(found.collect::<Map<String, Value>>())
 }
 
