@@ -64,6 +64,9 @@ const SECTIONS: &[&str] = &[
     "toolsets",
 ];
 
+/// Those of them about what others wrote. In safe mode nobody hears of it.
+const FOREIGN: &[&str] = &["hooks", "mcp_servers", "plugins"];
+
 /// For as long a conversation has the machine to itself before its MCP servers are started: the first request is on its
 /// way by then, and no model answers sooner than servers are ready.
 const HEAD_START: Duration = Duration::from_millis(200);
@@ -278,7 +281,9 @@ impl Face for OnScreen {
 
 /// What was set, with the defaults behind it.
 pub(crate) fn effective(app: &App) -> Value {
-    let found = SECTIONS.iter().filter_map(|name| Some(((*name).to_owned(), app.settings.get(name)?)));
+    let is_safe = extensions::is_safe(app);
+    let sections = SECTIONS.iter().filter(|name| !is_safe || !FOREIGN.contains(name));
+    let found = sections.filter_map(|name| Some(((*name).to_owned(), app.settings.get(name)?)));
     Value::Object(found.collect::<Map<String, Value>>())
 }
 

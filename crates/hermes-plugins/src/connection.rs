@@ -285,7 +285,7 @@ async fn listen(stdout: ChildStdout, mut child: Child, family: Family, shared: A
         };
         shared.said.fetch_add(1, Ordering::Relaxed);
         match Incoming::read(&line) {
-            Incoming::Answer { id, outcome } => shared.answered(id, outcome),
+            Incoming::Answer { id, outcome } => shared.answered(id, outcome.map_err(|error| protocol::reason(&error))),
             Incoming::Notice { method, params } if method == "log" => {
                 logged += 1;
                 log(&shared.plugin, &params, logged);
