@@ -5,6 +5,7 @@
 use crate::agent::CLI;
 use crate::app::App;
 use crate::hands;
+use hermes_core::ports::Listener;
 use hermes_mcp::settings::SAFE_MODE;
 use hermes_model::provider::table::PROVIDERS;
 use hermes_plugins::shell::consent::Consents;
@@ -12,12 +13,13 @@ use hermes_plugins::shell::{self, HookConfig};
 use hermes_plugins::{Extensions, Found, Outside, PROJECT_VARIABLE, Parts, Places, PluginSettings, Wish, discover};
 use hermes_tools::settings::Settings;
 use hermes_types::{is_set, switch, yes_or_no};
+use std::sync::Arc;
 
 const ACCEPT_VARIABLE: &str = "HERMES_ACCEPT_HOOKS";
 const ACCEPT_SETTING: &str = "hooks_auto_accept";
 
 /// Everything others add to a conversation of this program. Nothing is started yet.
-pub(crate) fn load(app: &App, settings: &Settings, odd: &mut Vec<String>) -> Extensions {
+pub(crate) fn load(app: &App, settings: &Settings, listener: Arc<dyn Listener>, odd: &mut Vec<String>) -> Extensions {
     let (found, wishes) = plugins(app, odd);
     let hooks = consented(app, odd);
     for one in found.iter().filter(|one| one.wish == Wish::Enabled) {
@@ -32,6 +34,7 @@ pub(crate) fn load(app: &App, settings: &Settings, odd: &mut Vec<String>) -> Ext
         outside: outside(app, settings),
         clock: app.clock.clone(),
         platform: CLI.to_owned(),
+        listener,
     };
     Extensions::new(parts)
 }

@@ -166,7 +166,7 @@ impl Hands {
         let till = Arc::new(Till::new(past.clone(), app.clock.clone()));
         let auxiliary = auxiliary(app, &till);
         let side_model = if auxiliary.is_some() { SideModel::There } else { SideModel::Missing };
-        let extensions = Arc::new(extensions::load(app, &settings, &mut warnings));
+        let extensions = Arc::new(extensions::load(app, &settings, listener.clone(), &mut warnings));
         let ports = Ports {
             face: extensions.overhearing(face),
             adviser: auxiliary.as_ref().map(|(auxiliary, main)| {

@@ -134,7 +134,7 @@ impl Server {
             () = cx.stop.wait() => return Err(self.failed(&Fault::Interrupted, Effect::Known)),
             seat = self.seats.acquire() => seat,
         };
-        if let Admission::Closed(wait) = self.breaker().admit(self.clock().elapsed()) {
+        if let Admission::Refused(wait) = self.breaker().admit(self.clock().elapsed()) {
             let name = &self.settings.name;
             let told = format!(
                 "the MCP server {name} failed several times in a row and is left alone for {} s more; do something else meanwhile",

@@ -54,11 +54,13 @@ impl Supervisor {
 
     /// Begins after a while, and lives until it is stopped.
     pub(crate) async fn run_in(self, delay: Duration, stop: Stop) {
-        let clock = self.server.shop.clock.clone();
-        tokio::select! {
-            biased;
-            () = stop.wait() => return,
-            () = clock.pause(delay) => {}
+        if !delay.is_zero() {
+            let clock = self.server.shop.clock.clone();
+            tokio::select! {
+                biased;
+                () = stop.wait() => return,
+                () = clock.pause(delay) => {}
+            }
         }
         self.run(stop).await;
     }
