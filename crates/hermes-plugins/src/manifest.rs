@@ -4,6 +4,7 @@
 //! fields that nobody knows are kept by name, so that a person can be told about a misspelt one. [`Start`] is how a plugin
 //! is started: what its manifest says, or one of the files that usually lie beside it.
 
+use hermes_tools::yaml::Misread;
 use serde::Deserialize;
 use serde_json::Value;
 use std::fmt;
@@ -151,9 +152,9 @@ impl Manifest {
     pub fn parse(file: &Path, text: &str, usual: &str) -> Result<Self, ManifestFault> {
         let refuse = |place, field, reason| ManifestFault { file: file.to_owned(), place, field, reason };
         let at_fault = |error: serde_saphyr::Error| {
-            let place = error.location().map(|at| (at.line(), at.column()));
+            let Misread { place, reason } = Misread::from(&error);
             let field = place.and_then(|(line, _)| field_at(text, line));
-            refuse(place, field, plainly(&error.without_snippet().to_string()))
+            refuse(place, field, reason)
         };
         let whole: Value = read(text).map_err(at_fault)?;
         let fields = match whole {
@@ -257,13 +258,6 @@ fn field_of(line: &str) -> Option<&str> {
     let (field, _) = line.split_once(':')?;
     let is_field = !field.is_empty() && field.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
     is_field.then_some(field)
-}
-
-/// The words of the parser without the place, which is told beside them.
-fn plainly(reason: &str) -> String {
-    let first = reason.lines().next().unwrap_or_default();
-    let end = first.find(" at line ").unwrap_or(first.len());
-    first.get(..end).unwrap_or(first).trim_end_matches([',', ':']).to_owned()
 }
 
 #[cfg(test)]

@@ -34,3 +34,4 @@ pub mod threat;
 pub mod todo;
 pub mod tool;
 pub mod toolset;
+pub mod yaml;

@@ -84,6 +84,7 @@ async fn examine(args: &DoctorArgs, profile: Option<&str>, console: &mut Console
         sections.push(Section { name: "Tools", checks: tools });
         sections.push(Section { name: "Sandbox", checks: sandbox });
         sections.push(Section { name: "MCP servers", checks: look::mcp(&app) });
+        sections.push(Section { name: "Skills", checks: look::skills(&app) });
         sections.push(Section { name: "Plugins", checks: look::plugins(&app).await });
         sections.push(Section { name: "Hooks", checks: look::hooks(&app).await });
     }

@@ -4,6 +4,7 @@ mod bundled;
 mod install;
 mod list;
 mod look;
+mod setup;
 mod waiting;
 
 use super::waiting::stop_on_signal;
@@ -76,6 +77,8 @@ pub enum SkillsCommand {
     },
     /// Install a skill from elsewhere
     Install(install::InstallArgs),
+    /// Set the variables that a skill asks for, and let commands see them
+    Setup { name: String },
     /// See whether installed skills have changed at their source
     Check {
         name: Option<String>,
@@ -193,7 +196,8 @@ async fn dispatch(args: SkillsArgs, profile: Option<&str>, console: &mut Console
         SkillsCommand::Search { query, how } => look::search(bench, &query, &how, console).await,
         SkillsCommand::Browse { how } => look::search(bench, "", &how, console).await,
         SkillsCommand::Inspect { identifier, json } => look::inspect(bench, &identifier, json, console).await,
-        SkillsCommand::Install(how) => install::install(bench, how, console).await,
+        SkillsCommand::Install(how) => install::install(bench, &app, how, console).await,
+        SkillsCommand::Setup { name } => setup::setup(bench, &app, &name, console).await,
         SkillsCommand::Check { name, json } => install::check(bench, name.as_deref(), json, console).await,
         SkillsCommand::Update { name, force } => install::update(bench, name.as_deref(), forced(force), console).await,
         SkillsCommand::Audit { name, json } => look::audit(bench, name.as_deref(), json, console),

@@ -27,6 +27,9 @@ async fn what_is_broken_is_named_and_the_exit_code_says_so() {
     let world = home_with(&server, more);
     plugin(&world, "torn", "name: torn\nprovides_tools: 7\n", "");
     plugin(&world, "dead", "name: dead\nhomepage: x\n", "import sys\nsys.exit('no cheese')\n");
+    let torn = world.hermes_home().join("skills/torn");
+    std::fs::create_dir_all(&torn).expect("a folder");
+    std::fs::write(torn.join("SKILL.md"), "---\nname: torn\ndescription: [a\n---\nText.\n").expect("a skill");
     let module = world.hermes_home().join("plugins/module");
     std::fs::create_dir_all(&module).expect("a folder");
     std::fs::write(module.join("plugin.yaml"), "name: module\n").expect("a manifest");
@@ -45,6 +48,7 @@ async fn what_is_broken_is_named_and_the_exit_code_says_so() {
         let checks = checks(section);
         assert!(checks.iter().any(|(is, text)| is == state && text.contains(told)), "{state} {told}: {checks:?}");
     };
+    has("Skills", "odd", "skills/torn/SKILL.md:3:14: ");
     has("Plugins", "broken", "torn/plugin.yaml:2:");
     has("Plugins", "broken", "field `provides_tools`");
     has("Plugins", "broken", "no cheese");

@@ -17,6 +17,8 @@ use hermes_plugins::{Found, Records, Start, Wish, introduce};
 use hermes_store::Diagnosis;
 use hermes_tools::gate::Yolo;
 use hermes_tools::settings::Settings;
+use hermes_tools::skills::hub::Hub;
+use hermes_tools::skills::inventory::inventory;
 use hermes_tools::tool::Availability;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -137,6 +139,20 @@ pub(super) fn mcp(app: &App) -> Vec<Check> {
         }
     });
     set.chain(off).chain(wrong).collect()
+}
+
+/// The skills there are, and those whose frontmatter cannot be read as it was meant.
+pub(super) fn skills(app: &App) -> Vec<Check> {
+    let stop = Stop::new();
+    let hands = Hands::new(app, Arc::new(|_| {}), Yolo::Off, &stop);
+    let (settings, scanner) = (&hands.shop.settings, &hands.shop.scanner);
+    let held = inventory(settings, scanner, &Hub::new(settings, scanner, app.now(), &stop));
+    let mut checks = vec![Check::fine(table::count(held.len() as u64, "skill"))];
+    checks.extend(held.iter().filter_map(|one| {
+        let told = format!("{}; it is read line by line", one.misread.as_ref()?);
+        Some(Check::odd(told, "correct it there"))
+    }));
+    checks
 }
 
 /// Every plugin that is enabled, started once.
