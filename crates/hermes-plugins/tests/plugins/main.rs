@@ -11,6 +11,8 @@ mod dispatch;
 mod examples;
 mod gate;
 mod guards;
+#[path = "../../../hermes-tools/tests/hands/paper_shell.rs"]
+mod paper_shell;
 mod shell;
 mod stage;
 mod tools;
