@@ -13,6 +13,8 @@ mod interrupts;
 mod laws;
 mod limits;
 mod loader;
+#[path = "../../../hermes-tools/tests/hands/paper_shell.rs"]
+mod paper_shell;
 mod pictures;
 mod play;
 mod puppet;

@@ -19,11 +19,6 @@ fn consents(world: &World) -> Value {
     serde_json::from_slice(&file).unwrap_or_default()
 }
 
-fn last_result(server: &ModelServer, request: usize) -> String {
-    let messages = asked(server).swap_remove(request);
-    messages.as_array().and_then(|all| all.last()).expect("a message")["content"].as_str().expect("text").to_owned()
-}
-
 fn touching() -> [Move; 2] {
     [Move::say("").call("terminal", json!({"command": "touch made"})), Move::say("I see.")]
 }

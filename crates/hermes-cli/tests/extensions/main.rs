@@ -19,12 +19,6 @@ use hermes_testkit::{ModelServer, World};
 use stage::*;
 use std::path::{Path, PathBuf};
 
-/// A home with more settings than the server.
-fn home_with(server: &ModelServer, more: &str) -> World {
-    let yaml = format!("{}{more}", settings(&server.base_url(), "chat_completions"));
-    home_at(server).config(&yaml)
-}
-
 /// A plugin of the examples, as it is.
 fn example(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/plugins").join(name)

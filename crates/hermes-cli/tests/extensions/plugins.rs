@@ -160,9 +160,7 @@ async fn what_came_from_git_is_fetched_and_what_is_no_plugin_is_refused() {
     for file in ["plugin.yaml", "plugin.sh"] {
         std::fs::copy(example("clock").join(file), folder.join(file)).expect("copied");
     }
-    let git =
-        "cd \"$HOME/repo/tick\" && git init -q . && git add . && git -c user.name=a -c user.email=a@b commit -qm x";
-    shell(&world, git).await.expect_code(0);
+    hermes_testkit::commit_all(&folder);
     let url = format!("file://{}", folder.display());
     let installed = hermes(&world, &["plugins", "install", &url]).await.expect_code(0);
     assert!(installed.stdout.contains("`clock` 1.0.0 is in"), "{}", installed.stdout);

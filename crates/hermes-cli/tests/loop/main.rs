@@ -34,25 +34,10 @@ fn run(command: &str) -> Move {
     Move::say("").call("terminal", json!({"command": command}))
 }
 
-/// The result of the newest call, as the model reads it in the request with this number.
-fn last_result(server: &ModelServer, request: usize) -> String {
-    let messages = asked(server).swap_remove(request);
-    let last = messages.as_array().and_then(|all| all.last()).expect("a message").clone();
-    assert_eq!(last["role"], "tool", "{messages}");
-    last["content"].as_str().expect("text").to_owned()
-}
-
 /// A line about a call without how long it took, which nobody knows beforehand.
 fn without_time(line: &str) -> &str {
     let is_time = |word: &str| word.strip_suffix(" s").is_some_and(|number| number.parse::<f64>().is_ok());
     line.rsplit_once("  ").filter(|(_, last)| is_time(last)).map_or(line, |(rest, _)| rest)
-}
-
-/// A home with more settings than the server.
-fn home_with(server: &ModelServer, more: &str) -> World {
-    let world = home_at(server);
-    let yaml = format!("{}{more}", settings(&server.base_url(), "chat_completions"));
-    world.config(&yaml)
 }
 
 /// A finished turn as JSON, and its session.

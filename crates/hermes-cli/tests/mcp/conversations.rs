@@ -15,13 +15,6 @@ fn uses(tool: &str, arguments: &Value) -> Move {
     Move::say("").call("tool_call", json!({"name": format!("mcp__box__{tool}"), "arguments": arguments}))
 }
 
-/// The result of the newest call, as the model reads it in the request with this number.
-fn last_result(server: &ModelServer, request: usize) -> String {
-    let messages = asked(server).swap_remove(request);
-    let last = messages.as_array().and_then(|all| all.last()).expect("a message").clone();
-    last["content"].as_str().expect("text").to_owned()
-}
-
 #[tokio::test]
 async fn a_model_uses_a_server_that_dies_and_goes_on_with_it() {
     let world = nowhere();

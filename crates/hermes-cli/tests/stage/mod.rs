@@ -24,6 +24,12 @@ pub(crate) fn home_at(server: &ModelServer) -> World {
     nowhere().env("REHEARSAL_KEY", KEY).config(&settings(&server.base_url(), "chat_completions"))
 }
 
+/// The same with more settings.
+pub(crate) fn home_with(server: &ModelServer, more: &str) -> World {
+    let yaml = format!("{}{more}", settings(&server.base_url(), "chat_completions"));
+    home_at(server).config(&yaml)
+}
+
 pub(crate) fn settings(base_url: &str, api_mode: &str) -> String {
     format!(
         "model:\n  provider: custom:rehearsal\n  default: rehearsal-model\ncustom_providers:\n  - name: rehearsal\n    \
@@ -104,6 +110,15 @@ pub(crate) fn asked(server: &ModelServer) -> Vec<serde_json::Value> {
         messages.into()
     };
     server.model_requests().iter().map(conversation).collect()
+}
+
+/// The result of the newest call, as the model reads it in the request with this number.
+#[track_caller]
+pub(crate) fn last_result(server: &ModelServer, request: usize) -> String {
+    let messages = asked(server).swap_remove(request);
+    let last = messages.as_array().and_then(|all| all.last()).expect("a message").clone();
+    assert_eq!(last["role"], "tool", "{messages}");
+    last["content"].as_str().expect("text").to_owned()
 }
 
 /// Session ids differ from run to run but not in their shape: `20260102_030405_0a1b2c`.

@@ -10,7 +10,7 @@
 #[allow(dead_code, reason = "each test program needs its own part of the stage")]
 mod stage;
 
-use hermes_testkit::{ModelServer, Move, World};
+use hermes_testkit::{ModelServer, Move};
 use serde_json::{Value, json};
 use stage::*;
 use std::io::{Read as _, Write as _};
@@ -45,17 +45,9 @@ fn web_site(media: &'static str, body: &'static str) -> (SocketAddr, Arc<AtomicU
     (address, visits)
 }
 
-fn home_with(server: &ModelServer, more: &str) -> World {
-    let yaml = format!("{}{more}", settings(&server.base_url(), "chat_completions"));
-    home_at(server).config(&yaml)
-}
-
 /// The result of the newest call, as the model reads it.
-fn last_result(server: &ModelServer) -> String {
-    let messages = asked(server).pop().expect("asked");
-    let last = messages.as_array().and_then(|all| all.last()).expect("a message").clone();
-    assert_eq!(last["role"], "tool", "{messages}");
-    last["content"].as_str().expect("text").to_owned()
+fn newest_result(server: &ModelServer) -> String {
+    last_result(server, asked(server).len() - 1)
 }
 
 #[tokio::test]
@@ -70,7 +62,7 @@ async fn a_model_reads_a_page_that_the_owner_allows_and_sees_it_as_data() {
     let world = home_with(&server, "security:\n  allow_private_urls: true\n");
     let ran = hermes(&world, &["-z", "when is high water?"]).await;
     assert_eq!(told(&ran), (Some(0), "High water is at noon.\n", ""));
-    let result = last_result(&server);
+    let result = newest_result(&server);
     assert!(result.starts_with("<untrusted_tool_result source=\"web_extract\">\n"), "{result}");
     assert!(result.contains("High water is at noon.") && result.contains("\"title\":\"Tides\""), "{result}");
     assert_eq!(visits.load(Ordering::Relaxed), 1);
@@ -135,7 +127,7 @@ async fn a_search_engine_of_the_owner_is_asked_with_its_key_and_children_never_s
         .env("TAVILY_API_KEY", "tvly-0123456789abcdef0123456789");
     let ran = hermes(&world, &["-z", "when is high water?"]).await;
     assert_eq!(told(&ran), (Some(0), "Noon.\n", ""));
-    let printed: Value = serde_json::from_str(&last_result(&server)).expect("JSON");
+    let printed: Value = serde_json::from_str(&newest_result(&server)).expect("JSON");
     assert_eq!(printed["output"].as_str().map(str::trim), Some("key=."));
     let searched = asked(&server)[1].to_string();
     assert!(searched.contains("https://tides.test/") && searched.contains("untrusted_tool_result"), "{searched}");
@@ -168,7 +160,7 @@ async fn a_picture_is_shown_to_the_model_for_that_job() {
         parts[1]["image_url"]["url"].as_str().is_some_and(|url| url.starts_with("data:image/png;base64,")),
         "{parts}"
     );
-    assert!(last_result(&server).contains(r#"{"success":true,"analysis":"Red."}"#), "{}", last_result(&server));
+    assert!(newest_result(&server).contains(r#"{"success":true,"analysis":"Red."}"#), "{}", newest_result(&server));
     server.finish();
 }
 

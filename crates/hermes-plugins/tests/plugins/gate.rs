@@ -2,15 +2,10 @@
 //! No command of the corpus is ever run: the plugin and the shell in here only write down what reached them.
 
 use crate::dispatch::{relay, through};
+use crate::paper_shell::{PaperShell, Reached};
 use crate::stage::{Stage, Story};
-use hermes_tools::desk::Cx;
-use hermes_tools::effects::{Company, Effects};
-use hermes_tools::gate::Permit;
 use hermes_tools::registry::Replace;
-use hermes_tools::tool::{Card, Output, Tool, ToolError};
-use serde::Deserialize;
 use serde_json::{Value, json};
-use std::sync::{Arc, Mutex};
 
 fn corpus(text: &'static str) -> Vec<String> {
     let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with("== ") && !line.starts_with("# "));
@@ -36,32 +31,6 @@ if method == "tools/call":
 return "noted"
 "#,
     )
-}
-
-/// A shell that writes down what passed the gate.
-struct PaperShell(Arc<Mutex<Vec<String>>>);
-
-#[derive(Deserialize)]
-struct Order {
-    command: String,
-}
-
-impl Tool for PaperShell {
-    type Args = Order;
-
-    fn card(&self) -> Card {
-        let parameters = json!({"type": "object", "properties": {"command": {"type": "string"}}});
-        Card::new("terminal", "terminal", "notes commands", parameters)
-    }
-
-    fn effects(&self, order: &Order, cx: &Cx) -> Result<Effects, ToolError> {
-        Ok(Effects::command(&order.command, cx.desk.cwd(), Company::Alone))
-    }
-
-    async fn call(&self, order: Order, _permit: Permit, _cx: &Cx) -> Result<Output, ToolError> {
-        self.0.lock().expect("reached").push(order.command);
-        Output::json(&json!({"exit_code": 0}))
-    }
 }
 
 /// The home of the corpus is the stage's.
@@ -110,8 +79,11 @@ async fn no_danger_reaches_a_plugin_that_takes_commands() {
 #[tokio::test]
 async fn no_danger_gets_through_a_plugin_that_dispatches() {
     let stage = Stage::of([relay()]).await;
-    let reached = Arc::new(Mutex::new(Vec::new()));
-    stage.registry.register(PaperShell(reached.clone()), Replace::Override).expect("registered");
+    let reached = Reached::default();
+    stage
+        .registry
+        .register(PaperShell { name: "terminal", reached: reached.clone() }, Replace::Override)
+        .expect("registered");
     for command in dangers() {
         let command = at_home(&stage, &command);
         stage.call("relay", through("terminal", &json!({ "command": command }))).await;

@@ -12,6 +12,8 @@ mod examples;
 mod gate;
 mod guards;
 mod hostile;
+#[path = "../../../hermes-tools/tests/hands/paper_shell.rs"]
+mod paper_shell;
 mod shell;
 mod stage;
 mod tools;

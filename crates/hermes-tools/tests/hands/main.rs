@@ -23,6 +23,7 @@ mod gate;
 mod loader;
 mod memory;
 mod paper;
+mod paper_shell;
 mod process;
 mod registry;
 mod results;

@@ -1,9 +1,10 @@
 //! Tools of paper: they go the whole way of a call and then only write down what they would have done.
 
+pub(crate) use crate::paper_shell::{PaperShell, Reached};
 use crate::stage::{Plan, Stage};
 use futures_util::future::BoxFuture;
 use hermes_tools::desk::Cx;
-use hermes_tools::effects::{Company, Effects};
+use hermes_tools::effects::Effects;
 use hermes_tools::gate::Permit;
 use hermes_tools::registry::Replace;
 use hermes_tools::run::{Finished, Witness};
@@ -13,10 +14,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
-
-/// What reached the tools: nothing real happens, but everything that would have is written down.
-pub(crate) type Reached = Arc<Mutex<Vec<String>>>;
+use std::sync::Mutex;
 
 /// Writes down what passed the gate and stops it there: behind this everything would really happen.
 #[derive(Default)]
@@ -46,42 +44,6 @@ impl Witness for Threshold {
 
     fn ended<'a>(&'a self, _finished: &'a Finished) -> BoxFuture<'a, Result<(), String>> {
         Box::pin(std::future::ready(Ok(())))
-    }
-}
-
-/// Runs commands, under any name. Only says which ones would have run.
-pub(crate) struct PaperShell {
-    pub(crate) name: &'static str,
-    pub(crate) reached: Reached,
-}
-
-#[derive(Deserialize)]
-pub(crate) struct ShellArgs {
-    command: String,
-    #[serde(default)]
-    background: bool,
-    #[serde(default)]
-    pty: bool,
-}
-
-impl Tool for PaperShell {
-    type Args = ShellArgs;
-
-    fn card(&self) -> Card {
-        let parameters = json!({"type": "object", "required": ["command"], "properties": {
-            "command": {"type": "string"}, "background": {"type": "boolean"}, "pty": {"type": "boolean"}}});
-        Card::new(self.name, "paper", "Runs a command on paper.", parameters)
-    }
-
-    fn effects(&self, args: &ShellArgs, cx: &Cx) -> Result<Effects, ToolError> {
-        Ok(Effects::command(&args.command, cx.desk.cwd(), Company::Alone))
-    }
-
-    async fn call(&self, args: ShellArgs, permit: Permit, _cx: &Cx) -> Result<Output, ToolError> {
-        let command = permit.command().map(|command| command.text.clone()).unwrap_or_default();
-        assert_eq!(command, args.command, "what was judged is what runs");
-        self.reached.lock().expect("reached").push(command);
-        Output::json(&json!({"output": "", "background": args.background, "pty": args.pty}))
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::stage::Stage;
 use futures_util::future::BoxFuture;
 use hermes_core::stop::Stop;
+use hermes_testkit::commit_all;
 use hermes_tools::settings::Settings;
 use hermes_tools::skills::bundled::{self, State};
 use hermes_tools::skills::hub::{Fetch, Hub, HubError, Installed, Offer, Place, Source, Standing, Wanted, fetch};
@@ -14,8 +15,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
 
 const HOSTILE: &str = include_str!("skills_corpus/hostile.txt");
 const ORDINARY: &str = include_str!("skills_corpus/ordinary.txt");
@@ -127,18 +127,6 @@ fn skill(name: &str, text: &str) -> String {
     format!("---\nname: {name}\ndescription: Made elsewhere.\n---\n{text}\n")
 }
 
-fn git(folder: &Path, arguments: &[&str]) {
-    let mut git = Command::new("git");
-    git.args(["-c", "user.name=A", "-c", "user.email=a@b", "-c", "init.defaultBranch=main"]).args(arguments);
-    let ran = git.current_dir(folder).env("GIT_CONFIG_GLOBAL", "/dev/null").output().expect("git runs");
-    assert!(ran.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&ran.stderr));
-}
-
-fn commit(folder: &Path) {
-    git(folder, &["add", "-A"]);
-    git(folder, &["commit", "-qm", "x"]);
-}
-
 #[tokio::test]
 async fn a_skill_of_a_folder_is_installed_with_its_papers() {
     let scene = Scene::new(Value::Null);
@@ -187,8 +175,7 @@ async fn a_repository_is_fetched_without_running_anything_of_it() {
     scene.theirs("skills/stew/SKILL.md", &skill("stew", "Simmer."));
     scene.theirs("skills/soup/SKILL.md", &skill("soup", "Boil."));
     let repository = scene.stage.path("theirs");
-    git(&repository, &["init", "-q"]);
-    commit(&repository);
+    commit_all(&repository);
     let mark = scene.stage.path("ran");
     for hook in ["post-checkout", "post-merge", "pre-commit"] {
         let path = repository.join(".git/hooks").join(hook);
