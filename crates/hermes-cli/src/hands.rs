@@ -189,6 +189,11 @@ impl Hands {
         run::Hands::of_conversation(self.registry.clone(), grant, &self.shop.settings.loader)
     }
 
+    /// These tools with everybody around them who guards or watches calls.
+    pub(crate) fn guarded(&self, tools: run::Hands) -> run::Hands {
+        self.extensions.call_hooks().into_iter().fold(tools, run::Hands::with_hook)
+    }
+
     /// The tools that such a conversation knows of when it begins, as far as they can be used here.
     pub(crate) fn known(&self, grant: Grant) -> BTreeSet<String> {
         let known = self.for_conversation(grant).known();
