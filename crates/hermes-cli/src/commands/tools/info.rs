@@ -7,8 +7,7 @@ use crate::hands::Hands;
 use crate::output::wrap::fill;
 use hermes_tools::registry::Described;
 use hermes_tools::tool::Availability;
-use hermes_tools::toolset::{self, Catalogue, Selection};
-use hermes_types::ToolDefinition;
+use hermes_tools::toolset::Catalogue;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -30,8 +29,8 @@ pub(super) fn run(hands: &Hands, name: &str, as_json: bool, console: &mut Consol
 fn of_tool(hands: &Hands, tool: &Described, as_json: bool, console: &mut Console<'_>) -> Result<Exit, Trouble> {
     let card = &tool.card;
     let definition = hands.registry.definitions(&BTreeSet::from([card.name.to_string()])).pop();
+    let function = definition.as_ref().map(|seen| json!({"type": "function", "function": seen}));
     if as_json {
-        let function = definition.as_ref().map(function);
         writeln!(console.out, "{}", serde_json::to_string_pretty(&function).unwrap_or_default())?;
         return Ok(Exit::Done);
     }
@@ -52,10 +51,9 @@ fn of_tool(hands: &Hands, tool: &Described, as_json: bool, console: &mut Console
     if !card.requires_env.is_empty() {
         writeln!(console.out, "  needs {}", card.requires_env.join(", "))?;
     }
-    if let Some(definition) = definition {
-        for line in costs(hands, &[definition]) {
-            writeln!(console.out, "  costs {line}")?;
-        }
+    if let Some(function) = function {
+        let tokens = function.to_string().len().div_ceil(PER_TOKEN);
+        writeln!(console.out, "  costs about {tokens} tokens in every request")?;
     }
     if card.name == "terminal" {
         writeln!(console.out, "{}", indented(&format!("sandbox: {}", hands.shop.sandbox_report()), 2))?;
@@ -110,28 +108,7 @@ fn of_toolset(
         })
         .collect();
     table::write(console.out, &rows)?;
-    for line in costs(hands, &definitions) {
-        writeln!(console.out, "  together {line}")?;
-    }
+    let tokens = serde_json::to_string(&definitions).unwrap_or_default().len().div_ceil(PER_TOKEN);
+    writeln!(console.out, "  together about {tokens} tokens in every request")?;
     Ok(Exit::Done)
-}
-
-/// What tools cost a conversation that has all of them: those of every request, and those that are found by searching.
-fn costs(hands: &Hands, definitions: &[ToolDefinition]) -> Vec<String> {
-    let everything = toolset::select(&hands.registry, &Selection::default()).grant;
-    let offered = hands.for_conversation(everything).offered();
-    let (always, found): (Vec<_>, Vec<_>) = definitions.iter().partition(|tool| offered.contains(&tool.name));
-    let tokens = |tools: &[&ToolDefinition]| {
-        let functions: Vec<Value> = tools.iter().map(|tool| function(tool)).collect();
-        let bytes: usize = functions.iter().map(|function| function.to_string().len()).sum();
-        bytes.div_ceil(PER_TOKEN)
-    };
-    let told = [(always, "in every request"), (found, "when found by tool_search, nothing before")];
-    let told = told.into_iter().filter(|(tools, _)| !tools.is_empty());
-    told.map(|(tools, when)| format!("about {} tokens {when}", tokens(&tools))).collect()
-}
-
-/// A tool as a request holds it.
-fn function(definition: &ToolDefinition) -> Value {
-    json!({"type": "function", "function": definition})
 }
