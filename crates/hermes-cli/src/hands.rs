@@ -213,11 +213,13 @@ impl Hands {
 
     /// Ends everything that was started and is still running.
     pub async fn close(&self) {
-        if let Some(servers) = &self.servers {
-            servers.close().await;
-        }
-        self.shop.processes.close().await;
-        self.extensions.close().await;
+        let servers = async {
+            if let Some(servers) = &self.servers {
+                servers.close().await;
+            }
+        };
+        // None of them needs another, and a person waits for all.
+        tokio::join!(servers, self.shop.processes.close(), self.extensions.close());
     }
 
     /// Clears up old checkpoints where that is due. It can take a while, so a person may stop it; nothing is lost then.
