@@ -52,6 +52,12 @@ pub async fn readable(html: String, url: Url) -> Option<Readable> {
     result.await.ok()
 }
 
+/// A page as browsers read it, or nothing where reading it would take for ever.
+pub(crate) fn document(html: &str) -> Option<Document> {
+    let html = scan::plainer(html);
+    (scan::build(&html) == Build::Usual).then(|| Document::from(html))
+}
+
 /// The same on this thread, which needs a large stack.
 pub fn of_html(html: &str, url: &Url) -> Readable {
     let html = &scan::plainer(html);
