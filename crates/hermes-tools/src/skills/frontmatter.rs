@@ -259,7 +259,7 @@ mod tests {
         let place = |file: &str| Frontmatter::split(file).0.misread.map(|misread| misread.to_string());
         for (file, begins) in [
             ("---\nname: x\ndescription: [a\n---\ntext", "3:14: "),
-            ("---\nname: x\n\tdescription: y\n---\ntext", "3:"),
+            ("---\nname: x\n\tdescription: y\n---\ntext", "2:7: "),
             ("---\n- a\n---\ntext", "2:1: it holds no lines of `key: value`"),
             ("---\nname: x\n", "1:1: no second line `---`"),
         ] {
