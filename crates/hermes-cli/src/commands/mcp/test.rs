@@ -1,6 +1,7 @@
 //! One server, started to see whether it works and what it offers.
 
 use super::super::paper::{self, Paper};
+use super::super::waiting::watch;
 use super::super::{Console, Exit, Trouble, table};
 use super::named;
 use crate::app::App;
@@ -24,19 +25,14 @@ pub(super) async fn run(app: &App, name: &str, stop: &Stop, console: &mut Consol
     let hands = Hands::new(app, Arc::new(|_| {}), Yolo::Off, stop);
     let found = Found { servers: vec![server], ..Found::default() };
     let servers = Servers::start(found, hands.registry.clone(), &hands.shop);
-    let interrupted = tokio::select! {
-        biased;
-        () = stop.wait() => true,
-        () = servers.settled(limit) => false,
-    };
-    let report = servers.report().into_iter().next();
-    let told = match report {
-        _ if interrupted => Err(Trouble::Interrupted),
-        Some(report) if report.state == State::Ready => {
+    let waited = watch(console, |_| format!("`{name}` starts"), servers.settled(limit)).await;
+    let told = match (waited, servers.report().into_iter().next()) {
+        (Err(trouble), _) => Err(trouble),
+        (Ok(()), Some(report)) if report.state == State::Ready => {
             let tools: BTreeSet<String> = report.tools.into_iter().collect();
             show(name, &hands, &tools, console)
         }
-        report => {
+        (Ok(()), report) => {
             let reason = report.and_then(|report| report.trouble);
             let reason = reason.unwrap_or_else(|| format!("it did not answer within {} s", limit.as_secs()));
             Err(Trouble::Refused(format!("The server `{name}` does not work: {}", paper::shown(&reason))))
