@@ -5,22 +5,21 @@
 use crate::agent::CLI;
 use crate::app::App;
 use crate::hands;
+use hermes_core::ports::Listener;
+use hermes_mcp::settings::SAFE_MODE;
 use hermes_model::provider::table::PROVIDERS;
 use hermes_plugins::shell::consent::Consents;
 use hermes_plugins::shell::{self, HookConfig};
-use hermes_plugins::{
-    Extensions, Found, Outside, PROJECT_VARIABLE, Parts, Places, PluginSettings, Wish, discover, is_yes,
-};
+use hermes_plugins::{Extensions, Found, Outside, PROJECT_VARIABLE, Parts, Places, PluginSettings, Wish, discover};
 use hermes_tools::settings::Settings;
-use serde_json::Value;
+use hermes_types::{is_set, switch, yes_or_no};
+use std::sync::Arc;
 
 const ACCEPT_VARIABLE: &str = "HERMES_ACCEPT_HOOKS";
 const ACCEPT_SETTING: &str = "hooks_auto_accept";
-/// Nothing that others wrote runs.
-const SAFE_VARIABLE: &str = "HERMES_SAFE_MODE";
 
 /// Everything others add to a conversation of this program. Nothing is started yet.
-pub(crate) fn load(app: &App, settings: &Settings, odd: &mut Vec<String>) -> Extensions {
+pub(crate) fn load(app: &App, settings: &Settings, listener: Arc<dyn Listener>, odd: &mut Vec<String>) -> Extensions {
     let (found, wishes) = plugins(app, odd);
     let hooks = consented(app, odd);
     for one in found.iter().filter(|one| one.wish == Wish::Enabled) {
@@ -35,6 +34,7 @@ pub(crate) fn load(app: &App, settings: &Settings, odd: &mut Vec<String>) -> Ext
         outside: outside(app, settings),
         clock: app.clock.clone(),
         platform: CLI.to_owned(),
+        listener,
     };
     Extensions::new(parts)
 }
@@ -42,10 +42,10 @@ pub(crate) fn load(app: &App, settings: &Settings, odd: &mut Vec<String>) -> Ext
 /// The plugins there are, and what the owner wants of them.
 pub(crate) fn plugins(app: &App, odd: &mut Vec<String>) -> (Vec<Found>, PluginSettings) {
     let wishes = PluginSettings::read(&hands::effective(app), odd);
-    if is_set(app, SAFE_VARIABLE) {
+    if is_safe(app) {
         return (Vec::new(), wishes);
     }
-    let places = Places::new(app.home.dir(), &app.knowledge.cwd, is_set(app, PROJECT_VARIABLE));
+    let places = Places::new(app.home.dir(), &app.knowledge.cwd, says_yes(app, PROJECT_VARIABLE));
     (discover(&places, &wishes), wishes)
 }
 
@@ -60,9 +60,6 @@ pub(crate) fn outside(app: &App, settings: &Settings) -> Outside {
 
 /// The hooks of `config.yaml`.
 pub(crate) fn hooks(app: &App, odd: &mut Vec<String>) -> Vec<HookConfig> {
-    if is_set(app, SAFE_VARIABLE) {
-        return Vec::new();
-    }
     shell::read(&hands::effective(app), odd)
 }
 
@@ -74,17 +71,14 @@ fn consented(app: &App, odd: &mut Vec<String>) -> Vec<HookConfig> {
 
 /// Whether the person accepts new hooks in advance, besides `--accept-hooks`.
 pub(crate) fn accepts_hooks(app: &App) -> bool {
-    is_set(app, ACCEPT_VARIABLE) || app.settings.get(ACCEPT_SETTING).as_ref().is_some_and(says_yes)
+    says_yes(app, ACCEPT_VARIABLE) || app.settings.get(ACCEPT_SETTING).as_ref().and_then(switch) == Some(true)
 }
 
-fn is_set(app: &App, variable: &str) -> bool {
-    app.environment.get(variable).is_some_and(is_yes)
+/// Whether nothing that others wrote may run.
+pub(crate) fn is_safe(app: &App) -> bool {
+    app.environment.get(SAFE_MODE).is_some_and(is_set)
 }
 
-fn says_yes(value: &Value) -> bool {
-    match value {
-        Value::Bool(yes) => *yes,
-        Value::String(word) => is_yes(word),
-        _ => false,
-    }
+fn says_yes(app: &App, variable: &str) -> bool {
+    app.environment.get(variable).and_then(yes_or_no) == Some(true)
 }

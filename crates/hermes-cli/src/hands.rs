@@ -36,6 +36,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// Variables that the owner lets commands see.
+const PASSED_ON: &str = "terminal.env_passthrough";
 /// The parts of `config.yaml` that steer tools and the prompt.
 const SECTIONS: &[&str] = &[
     "agent",
@@ -48,6 +50,7 @@ const SECTIONS: &[&str] = &[
     "file_read_max_chars",
     "hooks",
     "hooks_auto_accept",
+    "mcp_discovery_timeout",
     "mcp_servers",
     "memory",
     "platform_hints",
@@ -62,6 +65,13 @@ const SECTIONS: &[&str] = &[
     "tools",
     "toolsets",
 ];
+
+/// Those of them about what others wrote. In safe mode nobody hears of it.
+const FOREIGN: &[&str] = &["hooks", "mcp_servers", "plugins"];
+
+/// For as long a conversation has the machine to itself before its MCP servers are started: the first request is on its
+/// way by then, and no model answers sooner than servers are ready.
+const HEAD_START: Duration = Duration::from_millis(200);
 
 /// Everything that is needed to let a model, or a person, call tools.
 pub struct Hands {
@@ -105,7 +115,7 @@ impl Hands {
     #[must_use]
     pub(crate) fn connected(self, app: &App) -> Self {
         let found = servers(app);
-        self.to(found)
+        self.to(found, HEAD_START)
     }
 
     /// With the MCP servers that a tool of this name would come from.
@@ -113,13 +123,13 @@ impl Hands {
     pub(crate) fn connected_for(self, app: &App, tool: &str) -> Self {
         let mut found = servers(app);
         found.servers.retain(|server| server.owns(tool));
-        self.to(found)
+        self.to(found, Duration::ZERO)
     }
 
-    fn to(mut self, found: Found) -> Self {
+    fn to(mut self, found: Found, head_start: Duration) -> Self {
         self.warnings.extend(found.problems.iter().map(ToString::to_string));
         if !found.servers.is_empty() {
-            self.servers = Some(Servers::start(found, self.registry.clone(), &self.shop));
+            self.servers = Some(Servers::start_in(head_start, found, self.registry.clone(), &self.shop));
         }
         self
     }
@@ -158,7 +168,7 @@ impl Hands {
         let till = Arc::new(Till::new(past.clone(), app.clock.clone()));
         let auxiliary = auxiliary(app, &till);
         let side_model = if auxiliary.is_some() { SideModel::There } else { SideModel::Missing };
-        let extensions = Arc::new(extensions::load(app, &settings, &mut warnings));
+        let extensions = Arc::new(extensions::load(app, &settings, listener.clone(), &mut warnings));
         let ports = Ports {
             face: extensions.overhearing(face),
             adviser: auxiliary.as_ref().map(|(auxiliary, main)| {
@@ -273,7 +283,9 @@ impl Face for OnScreen {
 
 /// What was set, with the defaults behind it.
 pub(crate) fn effective(app: &App) -> Value {
-    let found = SECTIONS.iter().filter_map(|name| Some(((*name).to_owned(), app.settings.get(name)?)));
+    let is_safe = extensions::is_safe(app);
+    let sections = SECTIONS.iter().filter(|name| !is_safe || !FOREIGN.contains(name));
+    let found = sections.filter_map(|name| Some(((*name).to_owned(), app.settings.get(name)?)));
     Value::Object(found.collect::<Map<String, Value>>())
 }
 
@@ -303,9 +315,12 @@ impl Aide for Helper {
 }
 
 pub(crate) fn surroundings(app: &App) -> Surroundings {
-    let variables = app.environment.process().clone();
+    let mut variables = app.environment.process().clone();
     let home = variables.get("HOME").map_or_else(|| PathBuf::from("/"), PathBuf::from);
     let temp = ["TMPDIR", "TMP", "TEMP"].iter().find_map(|name| variables.get(*name).map(PathBuf::from));
+    let handed_on = handed_on(app);
+    let value = |name: &String| Some((name.clone(), app.environment.get(name)?.to_owned()));
+    variables.extend(handed_on.iter().filter_map(value));
     Surroundings {
         home,
         hermes_home: app.home.dir().to_owned(),
@@ -313,7 +328,7 @@ pub(crate) fn surroundings(app: &App) -> Surroundings {
         cwd: app.knowledge.cwd.clone(),
         temp: temp.filter(|path| path.is_absolute()).unwrap_or_else(|| "/tmp".into()),
         variables,
-        private_variables: private_variables(app),
+        private_variables: private_variables(app, &handed_on),
     }
 }
 
@@ -321,10 +336,23 @@ fn root(home: &Home) -> PathBuf {
     if home.profile().is_some() { home.root().dir().to_owned() } else { home.dir().to_owned() }
 }
 
-/// The keys and endpoints of providers and of search engines, and everything the home's `.env` holds.
-fn private_variables(app: &App) -> BTreeSet<String> {
-    let of_providers =
-        PROVIDERS.iter().flat_map(|row| row.key_env.iter().chain(row.base_env)).map(|name| (*name).to_owned());
-    let of_engines = hermes_web::settings::secret_variables().map(str::to_owned);
-    of_providers.chain(of_engines).chain(app.environment.written().map(str::to_owned)).collect()
+/// The keys and endpoints of providers and of search engines, and what the home's `.env` holds that was not handed on.
+fn private_variables(app: &App, handed_on: &BTreeSet<String>) -> BTreeSet<String> {
+    let written = app.environment.written().filter(|name| !handed_on.contains(*name)).map(str::to_owned);
+    own_variables().chain(written).collect()
+}
+
+/// Keys and addresses that Hermes itself works with. No command gets them, whatever somebody wishes.
+pub(crate) fn own_variables() -> impl Iterator<Item = String> {
+    let of_providers = PROVIDERS.iter().flat_map(|row| row.key_env.iter().chain(row.base_env)).copied();
+    of_providers.chain(hermes_web::settings::secret_variables()).map(str::to_owned)
+}
+
+/// What the owner put into the home's `.env` for commands: it is named in `terminal.env_passthrough`, and no key of Hermes.
+fn handed_on(app: &App) -> BTreeSet<String> {
+    let own: BTreeSet<String> = own_variables().collect();
+    let named = app.settings.get(PASSED_ON).unwrap_or_default();
+    let named: BTreeSet<&str> = named.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let written = app.environment.written().filter(|name| named.contains(name) && !own.contains(*name));
+    written.map(str::to_owned).collect()
 }

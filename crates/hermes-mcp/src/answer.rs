@@ -3,6 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hermes_core::redact;
+use hermes_tools::attic;
 use hermes_tools::cover::Cover;
 use hermes_tools::settings::Settings;
 use hermes_tools::tool::{Output, ToolError};
@@ -16,6 +17,8 @@ use std::path::{Path, PathBuf};
 
 /// Bytes of one file that a server may leave here.
 const LARGEST: usize = 50 << 20;
+/// What all files of servers may take together.
+const MOST_KEPT: u64 = 256 << 20;
 /// Characters of an error.
 const LONGEST_ERROR: usize = 4_000;
 /// What is kept of an item of a list.
@@ -163,6 +166,7 @@ impl Shelf {
         let mut file = tempfile::Builder::new().permissions(Permissions::from_mode(0o600)).tempfile_in(&self.folder)?;
         file.write_all(bytes)?;
         file.persist(&path).map_err(|error| error.error)?;
+        attic::tidy(&self.folder, &path, MOST_KEPT);
         Ok(path)
     }
 }
@@ -175,6 +179,8 @@ fn holds(path: &Path, length: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arbitrary::any_json;
+    use proptest::prelude::*;
 
     fn shelf(folder: &Path) -> Shelf {
         Shelf { folder: folder.to_owned(), cover: Cover::Secrets }
@@ -253,5 +259,31 @@ mod tests {
         let answer =
             json!({"resources": [{"uri": "a://b", "name": "n", "icons": ["data:…"], "_meta": {}}], "nextCursor": "x"});
         assert_eq!(text(of_list(&answer, "resources", &shelf)), r#"{"resources":[{"uri":"a://b","name":"n"}]}"#);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(512))]
+
+        #[test]
+        fn an_answer_of_any_shape_becomes_a_text_or_an_error(answer in any_json()) {
+            let home = tempfile::tempdir().unwrap();
+            let shelf = shelf(home.path());
+            let told = [
+                of_call(&answer, &shelf),
+                of_resource(&answer, &shelf),
+                of_prompt(&answer, &shelf),
+                of_list(&answer, "resources", &shelf),
+            ];
+            let failed = answer.get("isError").and_then(Value::as_bool) == Some(true);
+            for (place, told) in told.into_iter().enumerate() {
+                match told {
+                    Ok(Output::Text(text)) => {
+                        prop_assert!(serde_json::from_str::<Object>(&text).is_ok(), "{} is no object", text);
+                    }
+                    Err(error) => prop_assert!(failed && place == 0, "{}", error),
+                    Ok(other) => prop_assert!(false, "{:?}", other),
+                }
+            }
+        }
     }
 }

@@ -16,6 +16,7 @@ use crate::settings::OAuthSettings;
 use hermes_core::redact;
 use rmcp::transport::auth::{AuthError, AuthorizationManager, OAuthClientConfig};
 use std::path::Path;
+use std::time::SystemTime;
 use tokens::Tokens;
 use url::Url;
 
@@ -43,6 +44,11 @@ pub(crate) async fn manager(
         manager.configure_client(client).map_err(|error| unconnected(&error))?;
     }
     Ok(manager)
+}
+
+/// Tells one login on the disk from another without reading it; nothing where there is none.
+pub(crate) fn login_stamp(hermes_home: &Path, server: &str) -> Option<(SystemTime, u64)> {
+    Tokens::of(hermes_home, server).stamp()
 }
 
 fn unconnected(error: &AuthError) -> Unconnected {

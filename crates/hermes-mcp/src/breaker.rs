@@ -9,27 +9,27 @@ const REST: Duration = Duration::from_secs(60);
 pub(crate) struct Breaker {
     failures: u32,
     /// Since when nothing is let through.
-    opened: Option<Duration>,
+    closed_since: Option<Duration>,
 }
 
 /// Whether a call may go through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Admission {
-    Open,
+    Granted,
     /// Not before so long.
-    Closed(Duration),
+    Refused(Duration),
 }
 
 impl Breaker {
     /// Asks for one call at this time. Whoever is admitted after a rest is alone until it ended.
     pub(crate) fn admit(&mut self, now: Duration) -> Admission {
-        let Some(opened) = self.opened else { return Admission::Open };
-        let rested = now.saturating_sub(opened);
+        let Some(closed_since) = self.closed_since else { return Admission::Granted };
+        let rested = now.saturating_sub(closed_since);
         if rested < REST {
-            return Admission::Closed(REST.saturating_sub(rested));
+            return Admission::Refused(REST.saturating_sub(rested));
         }
-        self.opened = Some(now);
-        Admission::Open
+        self.closed_since = Some(now);
+        Admission::Granted
     }
 
     pub(crate) fn answered(&mut self) {
@@ -39,7 +39,7 @@ impl Breaker {
     pub(crate) fn failed(&mut self, now: Duration) {
         self.failures = self.failures.saturating_add(1);
         if self.failures >= FAILURES {
-            self.opened = Some(now);
+            self.closed_since = Some(now);
         }
     }
 }
@@ -57,15 +57,15 @@ mod tests {
         breaker.answered();
         breaker.failed(at(3));
         breaker.failed(at(4));
-        assert_eq!(breaker.admit(at(5)), Admission::Open, "an answer between them starts the count anew");
+        assert_eq!(breaker.admit(at(5)), Admission::Granted, "an answer between them starts the count anew");
         breaker.failed(at(6));
-        assert_eq!(breaker.admit(at(7)), Admission::Closed(at(59)));
-        assert_eq!(breaker.admit(at(66)), Admission::Open, "one may try");
-        assert_eq!(breaker.admit(at(67)), Admission::Closed(at(59)), "and one alone");
+        assert_eq!(breaker.admit(at(7)), Admission::Refused(at(59)));
+        assert_eq!(breaker.admit(at(66)), Admission::Granted, "one may try");
+        assert_eq!(breaker.admit(at(67)), Admission::Refused(at(59)), "and one alone");
         breaker.failed(at(68));
-        assert_eq!(breaker.admit(at(127)), Admission::Closed(at(1)));
-        assert_eq!(breaker.admit(at(128)), Admission::Open);
+        assert_eq!(breaker.admit(at(127)), Admission::Refused(at(1)));
+        assert_eq!(breaker.admit(at(128)), Admission::Granted);
         breaker.answered();
-        assert_eq!(breaker.admit(at(129)), Admission::Open);
+        assert_eq!(breaker.admit(at(129)), Admission::Granted);
     }
 }

@@ -1,20 +1,50 @@
 //! Questions of a server to the person: a form, field by field, through the face of the conversation whose call the server
 //! works on. Where nobody sits there, nobody calls, or nobody answers in time, the answer is never a yes.
+//!
+//! The words of a server are shown in one line, with everything spelled out that a screen would hide or obey. Who asks for
+//! what looks like a secret is named as somebody who should not. A server asks one question at a time, and one that was
+//! left without an answer three times in a row has to wait for the next call.
 
 use crate::server::Server;
+use hermes_core::disguise::latin;
 use hermes_tools::face::{Clarification, Face, Reply};
-use hermes_tools::gate::Channel;
+use hermes_tools::gate::{Channel, visible};
 use hermes_types::{Object, clip};
 use serde_json::{Number, Value};
+use std::sync::atomic::Ordering;
 
 const ACCEPT: &str = "Yes";
 const DECLINE: &str = "No";
 /// What a person types instead of an answer.
 const REFUSALS: [&str; 4] = ["no", "decline", "cancel", "/cancel"];
+/// What leaves a field out. An empty line is no answer at all.
+const LEFT_OUT: &str = "-";
+/// Questions in a row without an answer, after which a server is not heard in this call.
+const MOST_UNANSWERED: u32 = 3;
+/// Words of fields that hold secrets, in small letters without anything between them.
+const SECRETS: [&str; 14] = [
+    "password",
+    "passwd",
+    "passphrase",
+    "passcode",
+    "secret",
+    "token",
+    "apikey",
+    "accesskey",
+    "privatekey",
+    "credential",
+    "creditcard",
+    "cardnumber",
+    "seedphrase",
+    "mnemonic",
+];
+const WARNING: &str = "[This looks like a secret. The server will read what you type; an honest one does not ask for \
+    passwords or keys like this.]";
 /// Fields of a form; nobody fills in more for a program.
 const MOST_FIELDS: usize = 12;
 const MOST_CHOICES: usize = 4;
 const LONGEST: usize = 500;
+const LONGEST_CHOICE: usize = 100;
 /// Times that a value of the wrong kind may be typed.
 const TRIES: usize = 3;
 
@@ -55,21 +85,38 @@ enum Need {
 pub(crate) async fn answer(server: &Server, message: &str, schema: &Value) -> Answer {
     let settings = &server.settings.elicitation;
     let Some(caller) = server.caller().filter(|_| settings.enabled) else { return Answer::Decline };
-    let face = caller.face();
-    if face.channel() == Channel::Nobody {
+    let face = caller.desk.face();
+    if face.channel() == Channel::Nobody || server.unanswered.load(Ordering::Relaxed) >= MOST_UNANSWERED {
         return Answer::Decline;
     }
-    tokio::select! {
+    let Ok(_word) = server.word.try_acquire() else { return Answer::Cancel };
+    let answer = tokio::select! {
         biased;
         answered = form(face, &server.settings.name, message, schema) => answered,
+        () = caller.stop.wait() => Answer::Cancel,
         () = server.clock().alarm(settings.timeout) => Answer::Cancel,
+    };
+    match answer {
+        Answer::Accept(_) => server.unanswered.store(0, Ordering::Relaxed),
+        Answer::Decline | Answer::Cancel => drop(server.unanswered.fetch_add(1, Ordering::Relaxed)),
     }
+    answer
+}
+
+/// Words of a server as a person sees them: in one line, so that none of them looks like words of ours.
+fn shown(words: &str) -> String {
+    clip(&visible(&words.split_whitespace().collect::<Vec<_>>().join(" ")), LONGEST)
+}
+
+fn is_secret(words: &str) -> bool {
+    let letters: String = words.chars().map(latin).filter(|c| c.is_alphanumeric()).collect();
+    SECRETS.iter().any(|secret| letters.contains(secret))
 }
 
 async fn form(face: &dyn Face, server: &str, message: &str, schema: &Value) -> Answer {
     let fields = fields(schema);
     let Some(fields) = fields.filter(|fields| fields.len() <= MOST_FIELDS) else { return Answer::Decline };
-    let opening = format!("The MCP server {server} asks: {}", clip(message.trim(), LONGEST));
+    let opening = format!("The MCP server {server} asks: {}", shown(message));
     if fields.is_empty() {
         let choices = vec![ACCEPT.to_owned(), DECLINE.to_owned()];
         return match face.clarify(Clarification { question: opening, choices }).await {
@@ -95,9 +142,11 @@ async fn ask(face: &dyn Face, opening: &str, field: &Field) -> Result<Option<Val
     for _ in 0..TRIES {
         let rest = match field.need {
             Need::Required => "type `cancel` to refuse",
-            Need::Optional => "empty leaves it out, `cancel` refuses",
+            Need::Optional => "`-` leaves it out, `cancel` refuses",
         };
-        let question = format!("{opening}\n{}{hint} ({rest})", field.label);
+        let warning =
+            if is_secret(&format!("{} {}", field.name, field.label)) { format!("\n{WARNING}") } else { String::new() };
+        let question = format!("{opening}{warning}\n{}{hint} ({rest})", field.label);
         let said = match face.clarify(Clarification { question, choices: field.kind.choices() }).await {
             Reply::Said(said) => said.trim().to_owned(),
             Reply::Silence => return Err(Answer::Cancel),
@@ -106,7 +155,7 @@ async fn ask(face: &dyn Face, opening: &str, field: &Field) -> Result<Option<Val
         if !is_choice && REFUSALS.iter().any(|word| word.eq_ignore_ascii_case(&said)) {
             return Err(Answer::Decline);
         }
-        if said.is_empty() && (field.need == Need::Optional || field.default.is_some()) {
+        if matches!(said.as_str(), "" | LEFT_OUT) && (field.need == Need::Optional || field.default.is_some()) {
             return Ok(field.default.clone());
         }
         match field.kind.read(&said) {
@@ -140,6 +189,9 @@ fn fields(schema: &Value) -> Option<Vec<Field>> {
                 (None, None, Some("boolean")) => Kind::Switch,
                 _ => return None,
             };
+            if matches!(&kind, Kind::OneOf(options) if !options.iter().all(|option| is_plain(option))) {
+                return None;
+            }
             let title = text("title").unwrap_or(name);
             let label = match text("description") {
                 Some(description) => format!("{title}: {description}"),
@@ -147,9 +199,14 @@ fn fields(schema: &Value) -> Option<Vec<Field>> {
             };
             let need = if required.contains(&name.as_str()) { Need::Required } else { Need::Optional };
             let default = field.get("default").filter(|default| !default.is_null()).cloned();
-            Some(Field { name: name.clone(), label: clip(&label, LONGEST), kind, need, default })
+            Some(Field { name: name.clone(), label: shown(&label), kind, need, default })
         })
         .collect()
+}
+
+/// A choice is shown as it is sent, so it has to be one that can be seen.
+fn is_plain(choice: &str) -> bool {
+    visible(choice) == choice && !choice.contains('\n') && choice.chars().count() <= LONGEST_CHOICE
 }
 
 impl Kind {

@@ -5,6 +5,8 @@
 //! The library that speaks the protocol is known in `link` and `auth` alone.
 
 mod answer;
+#[cfg(test)]
+mod arbitrary;
 mod auth;
 mod breaker;
 mod elicit;
@@ -12,6 +14,7 @@ mod fault;
 mod life;
 mod link;
 mod name;
+mod pace;
 mod sampling;
 mod server;
 mod servers;

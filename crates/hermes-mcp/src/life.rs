@@ -1,8 +1,10 @@
 //! The life of a connection as a pure function: what happened, and what to do next.
 //!
 //! A server that cannot be reached is tried again with growing pauses; when that leads nowhere it is parked: its tools are
-//! taken away, and now and then, or when somebody asks, one more attempt is made. A login that is missing is never tried
-//! again by itself. A program that was ended because nobody used it rests: its tools stay, and the next call wakes it.
+//! taken away, and now and then, or when somebody asks, one more attempt is made. One that is reached and dies again and
+//! again soon after is given growing pauses too. Where a login is missing, the next attempt is made when somebody has
+//! logged in, and now and then. A program that was ended because nobody used it rests: its tools stay, and the next call
+//! wakes it.
 
 use std::time::Duration;
 
@@ -13,6 +15,8 @@ const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// How often a parked server is tried again without being asked for.
 const PROBE: Duration = Duration::from_secs(300);
+/// A connection that ended earlier than this was none.
+const SETTLED: Duration = Duration::from_secs(30);
 
 /// Where a connection stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,6 +38,8 @@ pub(crate) enum Phase {
 pub(crate) struct Life {
     pub(crate) phase: Phase,
     past: Past,
+    /// Connections in a row that ended soon after they were made.
+    short_lives: u32,
 }
 
 /// Whether the server ever answered.
@@ -49,14 +55,16 @@ pub(crate) enum Event {
     Connected,
     /// An attempt failed.
     Failed(Failure),
-    /// The connection is gone without anybody wishing it.
-    Lost,
+    /// The connection is gone without anybody wishing it, after so long.
+    Lost(Duration),
     /// Nobody used it, or it is old.
     Unused,
     /// A pause is over.
     Waited,
     /// A call needs it now.
     Wanted,
+    /// Somebody has logged in.
+    LoggedIn,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,6 +82,8 @@ pub(crate) enum Step {
     Pause(Duration),
     /// The same with a long wait, which nobody is kept from anything by.
     Probe(Duration),
+    /// The same, or until somebody has logged in.
+    AwaitLogin(Duration),
     /// Wait until a call needs it.
     Rest,
 }
@@ -88,7 +98,7 @@ pub(crate) enum Tools {
 
 impl Default for Life {
     fn default() -> Self {
-        Self { phase: Phase::Connecting(0), past: Past::NeverReached }
+        Self { phase: Phase::Connecting(0), past: Past::NeverReached, short_lives: 0 }
     }
 }
 
@@ -97,16 +107,18 @@ impl Life {
         match self.phase {
             Phase::Connecting(_) => Step::Connect,
             Phase::Ready => Step::Serve,
-            Phase::Pausing(failures) => Step::Pause(pause(failures)),
-            Phase::Resting | Phase::LoggedOut => Step::Rest,
+            Phase::Pausing(failures) => Step::Pause(pause(failures.saturating_add(self.short_lives))),
+            Phase::Resting => Step::Rest,
             Phase::Parked => Step::Probe(PROBE),
+            Phase::LoggedOut => Step::AwaitLogin(PROBE),
         }
     }
 
     #[must_use]
     pub(crate) fn after(self, event: Event) -> Self {
         let phase = match (self.phase, event) {
-            (_, Event::Connected) => return Self { phase: Phase::Ready, past: Past::Reached },
+            (_, Event::Connected) => return Self { phase: Phase::Ready, past: Past::Reached, ..self },
+            (Phase::Ready, Event::Lost(after)) => return self.lost(after),
             (_, Event::Failed(Failure::Unauthorized)) => Phase::LoggedOut,
             (Phase::Connecting(failures), Event::Failed(Failure::Unreachable)) if failures < self.retries() => {
                 Phase::Pausing(failures + 1)
@@ -114,14 +126,22 @@ impl Life {
             (_, Event::Failed(Failure::Unreachable)) => Phase::Parked,
             (Phase::Pausing(failures), Event::Waited | Event::Wanted) => Phase::Connecting(failures),
             // One attempt for whoever asks; where it fails, it is parked again.
-            (Phase::Parked, Event::Waited | Event::Wanted) => Phase::Connecting(self.retries()),
-            (Phase::LoggedOut, Event::Wanted) => Phase::Connecting(self.retries()),
+            (Phase::Parked | Phase::LoggedOut, Event::Waited | Event::Wanted) => Phase::Connecting(self.retries()),
+            (Phase::LoggedOut, Event::LoggedIn) => Phase::Connecting(0),
             (Phase::Resting, Event::Wanted) => Phase::Connecting(0),
-            (Phase::Ready, Event::Lost) => Phase::Connecting(0),
             (Phase::Ready, Event::Unused) => Phase::Resting,
-            (phase, Event::Lost | Event::Unused | Event::Waited | Event::Wanted) => phase,
+            (phase, Event::Lost(_) | Event::Unused | Event::Waited | Event::Wanted | Event::LoggedIn) => phase,
         };
         Self { phase, ..self }
+    }
+
+    /// One that served for a while, or was lost for the first time, is connected to again at once.
+    fn lost(self, after: Duration) -> Self {
+        if after >= SETTLED {
+            return Self { phase: Phase::Connecting(0), short_lives: 0, ..self };
+        }
+        let phase = if self.short_lives == 0 { Phase::Connecting(0) } else { Phase::Pausing(0) };
+        Self { phase, short_lives: self.short_lives.saturating_add(1), ..self }
     }
 
     /// Tools that were offered stay while there is hope, so that what models see does not move.
@@ -149,10 +169,12 @@ fn pause(failures: u32) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Event::{Connected, Failed, Lost, Unused, Waited, Wanted};
+    use Event::{Connected, Failed, LoggedIn, Unused, Waited, Wanted};
     use Failure::{Unauthorized, Unreachable};
 
     const DEAD: Event = Failed(Unreachable);
+    const LOST: Event = Event::Lost(SETTLED);
+    const CRASHED: Event = Event::Lost(Duration::from_secs(1));
 
     fn lived(events: &[Event]) -> Life {
         events.iter().fold(Life::default(), |life, event| life.after(*event))
@@ -174,18 +196,39 @@ mod tests {
                 Step::Probe(secs(300)),
                 Tools::Go,
             ),
-            ("one that was lost is connected to again at once", &[Connected, Lost], Step::Connect, Tools::Stay),
+            ("one that was lost is connected to again at once", &[Connected, LOST], Step::Connect, Tools::Stay),
             (
                 "and has more patience on its side",
-                &[Connected, Lost, DEAD, Waited, DEAD, Waited, DEAD, Waited, DEAD, Waited, DEAD],
+                &[Connected, LOST, DEAD, Waited, DEAD, Waited, DEAD, Waited, DEAD, Waited, DEAD],
                 Step::Pause(secs(16)),
                 Tools::Stay,
             ),
-            ("a login that is missing is not tried again", &[Failed(Unauthorized)], Step::Rest, Tools::Go),
-            ("until it is needed", &[Failed(Unauthorized), Wanted], Step::Connect, Tools::Go),
+            ("one that dies young is connected to again at once", &[Connected, CRASHED], Step::Connect, Tools::Stay),
+            (
+                "one that dies young again and again has to wait, and its tools with it",
+                &[Connected, CRASHED, Connected, CRASHED, Waited, Connected, CRASHED],
+                Step::Pause(secs(4)),
+                Tools::Stay,
+            ),
+            (
+                "until it has served for a while",
+                &[Connected, CRASHED, Connected, CRASHED, Waited, Connected, LOST],
+                Step::Connect,
+                Tools::Stay,
+            ),
+            ("a login that is missing is waited for", &[Failed(Unauthorized)], Step::AwaitLogin(secs(300)), Tools::Go),
+            ("and looked for now and then", &[Failed(Unauthorized), Waited], Step::Connect, Tools::Go),
+            ("one attempt at a time", &[Failed(Unauthorized), Waited, DEAD], Step::Probe(secs(300)), Tools::Go),
+            ("or as soon as it is needed", &[Failed(Unauthorized), Wanted], Step::Connect, Tools::Go),
+            (
+                "once it is there it has all its patience",
+                &[Failed(Unauthorized), LoggedIn, DEAD],
+                Step::Pause(secs(1)),
+                Tools::Stay,
+            ),
             ("one that nobody uses rests, with its tools", &[Connected, Unused], Step::Rest, Tools::Stay),
             ("and is woken by a call", &[Connected, Unused, Wanted], Step::Connect, Tools::Stay),
-            ("the end of one that rests is no loss", &[Connected, Unused, Lost], Step::Rest, Tools::Stay),
+            ("the end of one that rests is no loss", &[Connected, Unused, LOST], Step::Rest, Tools::Stay),
         ];
         for (story, events, step, tools) in table {
             let life = lived(events);
@@ -199,7 +242,7 @@ mod tests {
         let probed = [&parked[..], &[Waited]].concat();
         assert_eq!((lived(&probed).step(), lived(&probed).tools()), (Step::Connect, Tools::Go));
         assert_eq!(lived(&[&probed[..], &[DEAD]].concat()).phase, Phase::Parked, "one attempt, then parked again");
-        let back = [&probed[..], &[Connected, Lost, DEAD]].concat();
+        let back = [&probed[..], &[Connected, LOST, DEAD]].concat();
         assert_eq!(lived(&back).phase, Phase::Pausing(1));
     }
 

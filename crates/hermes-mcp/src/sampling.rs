@@ -1,5 +1,7 @@
 //! Questions of a server to a model. It is asked with the model for side jobs (`auxiliary.mcp`), within the ration that the
-//! owner gives the server: so many in a minute, so many tokens each, so many answers in a row that call its tools.
+//! owner gives the server: so many in a minute, so many tokens each, so many answers in a row that call its tools. A
+//! question belongs to the call that the server works on: that conversation pays for it and can stop it, and where nobody
+//! calls, nobody pays, so nothing is asked.
 
 use crate::server::Server;
 use crate::settings::SamplingSettings;
@@ -17,6 +19,9 @@ use std::time::Duration;
 /// The job of `auxiliary.*` that answers.
 const TASK: &str = "mcp";
 const WINDOW: Duration = Duration::from_secs(60);
+/// Characters and pictures of one question: reading costs too.
+const MOST_CHARACTERS: usize = 200_000;
+const MOST_PICTURES: usize = 8;
 
 /// What a server has used up.
 #[derive(Debug, Default)]
@@ -57,15 +62,20 @@ pub(crate) async fn answer(server: &Server, asked: &Value) -> Result<Value, Stri
     let Some(aide) = server.shop.aide.as_ref().filter(|_| settings.enabled) else {
         return Err("questions to a model are not answered here".to_owned());
     };
-    let mut request = request(asked, settings)?;
-    let caller = server.caller();
-    request.session = caller.as_ref().map(|desk| desk.session.clone());
+    let Some(caller) = server.caller() else {
+        return Err("questions to a model are answered only while a call waits for them".to_owned());
+    };
+    let request = Request { session: Some(caller.desk.session.clone()), ..request(asked, settings)? };
     let ration = || server.ration.lock().unwrap_or_else(PoisonError::into_inner);
     ration().take(settings, server.clock().elapsed())?;
     let stop = Stop::new();
     let replied = tokio::select! {
         biased;
         replied = aide.ask(TASK, request, &stop) => replied,
+        () = caller.stop.wait() => {
+            stop.stop();
+            return Err("the person stopped it".to_owned());
+        }
         () = server.clock().alarm(settings.timeout) => {
             stop.stop();
             return Err(format!("the model did not answer within {} s", settings.timeout.as_secs_f64()));
@@ -86,6 +96,7 @@ fn request(asked: &Value, settings: &SamplingSettings) -> Result<Request, String
     for message in asked.get("messages").and_then(Value::as_array).into_iter().flatten() {
         messages.extend(spoken(message)?);
     }
+    fits(asked)?;
     if !messages.iter().any(|message| matches!(message, Message::User(_))) {
         return Err("there is no message to answer".to_owned());
     }
@@ -106,14 +117,55 @@ fn request(asked: &Value, settings: &SamplingSettings) -> Result<Request, String
     })
 }
 
-/// The owner's word, then the server's wish, then whoever does side jobs.
+/// Whether a question is no longer than anybody should pay for.
+fn fits(asked: &Value) -> Result<(), String> {
+    let size = size(asked);
+    match () {
+        () if size.characters > MOST_CHARACTERS => {
+            Err(format!("the question is longer than {MOST_CHARACTERS} characters"))
+        }
+        () if size.pictures > MOST_PICTURES => Err(format!("the question has more than {MOST_PICTURES} pictures")),
+        () => Ok(()),
+    }
+}
+
+#[derive(Default)]
+struct Size {
+    characters: usize,
+    pictures: usize,
+}
+
+/// All that a model would read, wherever it stands: words, arguments, schemas. A picture counts as one.
+fn size(value: &Value) -> Size {
+    let sum = |sizes: &mut dyn Iterator<Item = Size>| {
+        sizes.fold(Size::default(), |sum, one| Size {
+            characters: sum.characters + one.characters,
+            pictures: sum.pictures + one.pictures,
+        })
+    };
+    match value {
+        Value::String(text) => Size { characters: text.len(), pictures: 0 },
+        Value::Array(items) => sum(&mut items.iter().map(size)),
+        Value::Object(map) if map.get("type").and_then(Value::as_str) == Some("image") => {
+            Size { characters: 0, pictures: 1 }
+        }
+        Value::Object(map) => sum(&mut map.iter().map(|(key, value)| {
+            let inside = size(value);
+            Size { characters: inside.characters + key.len(), ..inside }
+        })),
+        _ => Size { characters: 1, pictures: 0 },
+    }
+}
+
+/// The owner's word, then the server's wish among the models that the owner lists, then whoever does side jobs. A wish
+/// alone decides nothing: models differ in price a hundredfold.
 fn model(asked: &Value, settings: &SamplingSettings) -> Result<String, String> {
     let hints = asked.pointer("/modelPreferences/hints").and_then(Value::as_array).into_iter().flatten();
     let mut hints = hints.filter_map(|hint| hint.get("name")?.as_str());
-    let allowed =
-        |name: &str| settings.allowed_models.is_empty() || settings.allowed_models.iter().any(|known| known == name);
+    let allowed = |name: &str| settings.allowed_models.iter().any(|known| known == name);
     match &settings.model {
         Some(model) => Ok(model.clone()),
+        None if settings.allowed_models.is_empty() => Ok(String::new()),
         None => match hints.clone().find(|hint| allowed(hint)) {
             Some(hint) => Ok(hint.to_owned()),
             None => match hints.next() {

@@ -14,6 +14,7 @@ use hermes_core::stop::Stop;
 use hermes_tools::desk::{Cx, Desk, Workshop};
 use serde_json::Value;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::{Notify, Semaphore, watch};
@@ -45,6 +46,10 @@ pub(crate) struct Server {
     /// A call ran out of time: whether the server still lives should be found out.
     pub(crate) doubted: Notify,
     pub(crate) ration: Mutex<Ration>,
+    /// One question to the person at a time.
+    pub(crate) word: Semaphore,
+    /// Questions in a row that the person did not answer, in the calls of this moment.
+    pub(crate) unanswered: AtomicU32,
     breaker: Mutex<Breaker>,
     seats: Semaphore,
     callers: Mutex<Callers>,
@@ -53,8 +58,15 @@ pub(crate) struct Server {
 /// Who calls now, and when somebody did last.
 #[derive(Default)]
 struct Callers {
-    desks: Vec<Arc<Desk>>,
+    callers: Vec<Caller>,
     last: Duration,
+}
+
+/// A conversation that waits for an answer, and how it stops waiting.
+#[derive(Clone)]
+pub(crate) struct Caller {
+    pub(crate) desk: Arc<Desk>,
+    pub(crate) stop: Stop,
 }
 
 /// One question and what putting it twice would mean.
@@ -87,6 +99,8 @@ impl Server {
             changed: Notify::new(),
             doubted: Notify::new(),
             ration: Mutex::default(),
+            word: Semaphore::new(1),
+            unanswered: AtomicU32::new(0),
             breaker: Mutex::default(),
             seats: Semaphore::new(seats),
             callers: Mutex::default(),
@@ -99,18 +113,18 @@ impl Server {
 
     /// The folder that the server is told to work in: that of whoever calls, or where the program was started.
     pub(crate) fn root(&self) -> PathBuf {
-        self.caller().map_or_else(|| self.shop.settings.around.cwd.clone(), |desk| desk.cwd())
+        self.caller().map_or_else(|| self.shop.settings.around.cwd.clone(), |caller| caller.desk.cwd())
     }
 
     /// The conversation whose call the server works on. With several, the newest.
-    pub(crate) fn caller(&self) -> Option<Arc<Desk>> {
-        self.callers().desks.last().cloned()
+    pub(crate) fn caller(&self) -> Option<Caller> {
+        self.callers().callers.last().cloned()
     }
 
     /// Since when nobody calls, or nothing while somebody does.
     pub(crate) fn idle_since(&self) -> Option<Duration> {
         let callers = self.callers();
-        callers.desks.is_empty().then_some(callers.last)
+        callers.callers.is_empty().then_some(callers.last)
     }
 
     /// Puts a question for a call, within the limits of the server.
@@ -120,7 +134,7 @@ impl Server {
             () = cx.stop.wait() => return Err(self.failed(&Fault::Interrupted, Effect::Known)),
             seat = self.seats.acquire() => seat,
         };
-        if let Admission::Closed(wait) = self.breaker().admit(self.clock().elapsed()) {
+        if let Admission::Refused(wait) = self.breaker().admit(self.clock().elapsed()) {
             let name = &self.settings.name;
             let told = format!(
                 "the MCP server {name} failed several times in a row and is left alone for {} s more; do something else meanwhile",
@@ -128,7 +142,7 @@ impl Server {
             );
             return Err(Failed { told, effect: Effect::Known });
         }
-        let _caller = Calling::enter(self, cx.desk.clone());
+        let _caller = Calling::enter(self, Caller { desk: cx.desk.clone(), stop: cx.stop.clone() });
         let mut attempt = Attempt::First;
         loop {
             let fault = match self.attempt(&question, &cx.stop).await {
@@ -220,8 +234,10 @@ struct Calling<'a> {
 }
 
 impl<'a> Calling<'a> {
-    fn enter(server: &'a Server, desk: Arc<Desk>) -> Self {
-        server.callers().desks.push(desk.clone());
+    fn enter(server: &'a Server, caller: Caller) -> Self {
+        let desk = caller.desk.clone();
+        server.callers().callers.push(caller);
+        server.unanswered.store(0, Ordering::Relaxed);
         Self { server, desk }
     }
 }
@@ -230,8 +246,8 @@ impl Drop for Calling<'_> {
     fn drop(&mut self) {
         let now = self.server.clock().elapsed();
         let mut callers = self.server.callers();
-        if let Some(place) = callers.desks.iter().rposition(|desk| Arc::ptr_eq(desk, &self.desk)) {
-            callers.desks.remove(place);
+        if let Some(place) = callers.callers.iter().rposition(|caller| Arc::ptr_eq(&caller.desk, &self.desk)) {
+            callers.callers.remove(place);
         }
         callers.last = now;
     }

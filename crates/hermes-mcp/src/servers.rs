@@ -50,12 +50,17 @@ pub enum State {
 impl Servers {
     /// Begins to connect to all of them. Their tools join the registry as they arrive. Must be called inside of a runtime.
     pub fn start(found: Found, registry: Arc<Registry>, shop: &Arc<Workshop>) -> Self {
+        Self::start_in(Duration::ZERO, found, registry, shop)
+    }
+
+    /// The same after a while, so that whoever starts them is done with what matters more first.
+    pub fn start_in(delay: Duration, found: Found, registry: Arc<Registry>, shop: &Arc<Workshop>) -> Self {
         let stop = Stop::new();
         let mut tasks = JoinSet::new();
         let servers: Vec<Arc<Server>> =
             found.servers.into_iter().map(|settings| Server::new(settings, shop.clone())).collect();
         for server in &servers {
-            tasks.spawn(Supervisor::new(server.clone(), registry.clone()).run(stop.clone()));
+            tasks.spawn(Supervisor::new(server.clone(), registry.clone()).run_in(delay, stop.clone()));
         }
         for problem in &found.problems {
             tracing::warn!("{problem}");

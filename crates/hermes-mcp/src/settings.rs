@@ -47,7 +47,7 @@ pub struct ServerSettings {
 impl ServerSettings {
     /// Whether a tool with this name would be one of its own.
     pub fn owns(&self, tool: &str) -> bool {
-        tool.starts_with(&crate::name::tool(&self.name, ""))
+        tool.starts_with(&crate::name::prefix(&self.name))
     }
 }
 

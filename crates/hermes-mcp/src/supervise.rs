@@ -5,19 +5,21 @@
 
 use crate::life::{Event, Failure, Life, Step, Tools};
 use crate::link::{Connection, Link, Unconnected};
+use crate::pace::Pace;
 use crate::server::Server;
-use crate::settings::Place;
+use crate::settings::{Auth, Place};
 use crate::tool::RemoteTool;
-use crate::{name, tool};
+use crate::{auth, name, tool};
 use hermes_core::stop::Stop;
-use hermes_tools::registry::{Registry, Replace};
-use hermes_tools::threat::{self, Scope};
+use hermes_tools::registry::{Arriving, Registry, Replace};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// How long a server may take to answer a ping.
 const PING: Duration = Duration::from_secs(10);
+/// How often a login that is missing is looked for on the disk.
+const LOOK: Duration = Duration::from_secs(2);
 
 /// What a connection needs while it serves.
 enum Need {
@@ -28,18 +30,42 @@ enum Need {
 pub(crate) struct Supervisor {
     server: Arc<Server>,
     registry: Arc<Registry>,
+    /// Until the server has answered, or failed to, for the first time.
+    arriving: Option<Arriving>,
     registered: BTreeMap<String, RemoteTool>,
     connection: Option<Connection>,
     since: Duration,
+    /// How often the server may have its tools listed again.
+    pace: Pace,
 }
 
 impl Supervisor {
     pub(crate) fn new(server: Arc<Server>, registry: Arc<Registry>) -> Self {
-        Self { server, registry, registered: BTreeMap::new(), connection: None, since: Duration::ZERO }
+        Self {
+            arriving: Some(registry.announce()),
+            server,
+            registry,
+            registered: BTreeMap::new(),
+            connection: None,
+            since: Duration::ZERO,
+            pace: Pace::default(),
+        }
     }
 
-    /// Lives until it is stopped.
-    pub(crate) async fn run(mut self, stop: Stop) {
+    /// Begins after a while, and lives until it is stopped.
+    pub(crate) async fn run_in(self, delay: Duration, stop: Stop) {
+        if !delay.is_zero() {
+            let clock = self.server.shop.clock.clone();
+            tokio::select! {
+                biased;
+                () = stop.wait() => return,
+                () = clock.pause(delay) => {}
+            }
+        }
+        self.run(stop).await;
+    }
+
+    async fn run(mut self, stop: Stop) {
         let mut life = Life::default();
         loop {
             let event = tokio::select! {
@@ -48,6 +74,7 @@ impl Supervisor {
                 event = self.step(life.step()) => event,
             };
             life = life.after(event);
+            self.arriving = None;
             tracing::debug!(server = %self.server.settings.name, ?event, phase = ?life.phase, "an MCP server");
             if !matches!(life.step(), Step::Serve) {
                 self.disconnect().await;
@@ -66,26 +93,39 @@ impl Supervisor {
     }
 
     async fn step(&mut self, step: Step) -> Event {
+        match step {
+            Step::Connect => return self.connect().await,
+            Step::Serve => return self.serve().await,
+            Step::Pause(_) | Step::Probe(_) | Step::AwaitLogin(_) | Step::Rest => {}
+        }
         let clock = self.server.shop.clock.clone();
         let wanted = self.server.clone();
         let wanted = wanted.wanted.notified();
-        let (pause, alarm) = match step {
-            Step::Connect => return self.connect().await,
-            Step::Serve => return self.serve().await,
-            Step::Pause(pause) => (Some(pause), None),
-            Step::Probe(pause) => (None, Some(pause)),
-            Step::Rest => (None, None),
-        };
         let waited = async {
-            match (pause, alarm) {
-                (Some(pause), _) => clock.pause(pause).await,
-                (None, Some(pause)) => clock.alarm(pause).await,
-                (None, None) => std::future::pending().await,
+            match step {
+                Step::Pause(pause) => clock.pause(pause).await,
+                Step::Probe(pause) | Step::AwaitLogin(pause) => clock.alarm(pause).await,
+                Step::Connect | Step::Serve | Step::Rest => std::future::pending().await,
             }
         };
         tokio::select! {
             () = wanted => Event::Wanted,
             () = waited => Event::Waited,
+            () = self.login(), if matches!(step, Step::AwaitLogin(_)) => Event::LoggedIn,
+        }
+    }
+
+    /// Returns when another process, or this one, has put a login on the disk. Looking costs no request to anybody.
+    async fn login(&self) {
+        let around = &self.server.shop.settings.around;
+        let seen = || auth::login_stamp(&around.hermes_home, &self.server.settings.name);
+        let before = seen();
+        loop {
+            self.server.clock().alarm(LOOK).await;
+            let now = seen();
+            if now.is_some() && now != before {
+                return;
+            }
         }
     }
 
@@ -102,14 +142,22 @@ impl Supervisor {
         let (reason, failure) = match made {
             Ok(()) => return Event::Connected,
             Err(Unconnected::Unreachable(reason)) => (reason, Failure::Unreachable),
-            Err(Unconnected::Unauthorized(reason)) => {
-                let login = format!("{reason}; `hermes mcp login {}` logs in", self.server.settings.name);
-                (login, Failure::Unauthorized)
-            }
+            Err(Unconnected::Unauthorized(reason)) => (format!("{reason}; {}", self.way_in()), Failure::Unauthorized),
         };
         tracing::warn!(server = %self.server.settings.name, %reason, "an MCP server cannot be reached");
         self.server.condition.send_modify(|condition| condition.trouble = Some(reason));
         Event::Failed(failure)
+    }
+
+    /// What the person can do where a login is missing.
+    fn way_in(&self) -> String {
+        let name = &self.server.settings.name;
+        match &self.server.settings.place {
+            Place::Remote(remote) if remote.auth == Auth::Headers => {
+                format!("check the key in its `headers`, or set `auth: oauth` and type `hermes mcp login {name}`")
+            }
+            Place::Remote(_) | Place::Program { .. } => format!("`hermes mcp login {name}` logs in"),
+        }
     }
 
     /// A connection counts from the moment that the tools behind it are known.
@@ -129,29 +177,52 @@ impl Supervisor {
         loop {
             let server = self.server.clone();
             let unused = self.unused();
-            let Some(connection) = &self.connection else { return Event::Lost };
+            let Some(connection) = &self.connection else { return self.lost() };
             let (link, ended) = (connection.link.clone(), connection.ended.clone());
+            let wait = self.pace.wait(server.clock().elapsed());
+            let changed = async {
+                if !wait.is_zero() {
+                    server.clock().alarm(wait).await;
+                }
+                server.changed.notified().await;
+            };
             let need = tokio::select! {
                 biased;
-                () = ended => return Event::Lost,
-                () = server.changed.notified() => Need::Listing,
+                () = ended => return self.lost(),
+                () = changed => Need::Listing,
                 () = unused => return Event::Unused,
                 () = server.doubted.notified() => Need::Ping,
                 () = server.clock().alarm(server.settings.keepalive) => Need::Ping,
             };
             match need {
-                Need::Listing => {
-                    if let Err(reason) = self.refresh(&link).await {
-                        tracing::warn!(server = %server.settings.name, reason, "its tools could not be listed again");
-                    }
-                }
+                Need::Listing => self.listed_again(&link).await,
                 // A server at work may have no time for a ping; it is asked when it has nothing to do.
                 Need::Ping if server.idle_since().is_some() && !answers(&server, &link).await => {
                     tracing::warn!(server = %server.settings.name, "an MCP server does not answer any more");
-                    return Event::Lost;
+                    return self.lost();
                 }
                 Need::Ping => {}
             }
+        }
+    }
+
+    fn lost(&self) -> Event {
+        Event::Lost(self.server.clock().elapsed().saturating_sub(self.since))
+    }
+
+    /// Lists the tools because the server said that they are others now. One that does not answer costs nothing but time,
+    /// and not without end: it may be at work.
+    async fn listed_again(&mut self, link: &Link) {
+        let server = self.server.clone();
+        self.pace.used(server.clock().elapsed());
+        let late = server.clock().alarm(server.settings.connect_timeout);
+        let listed = tokio::select! {
+            biased;
+            listed = self.refresh(link) => listed,
+            () = late => Err("it does not answer".to_owned()),
+        };
+        if let Err(reason) = listed {
+            tracing::warn!(server = %server.settings.name, reason, "its tools could not be listed again");
         }
     }
 
@@ -193,6 +264,10 @@ impl Supervisor {
                 tracing::warn!(server, name, "two tools of the server have the same name here; the first one counts");
                 continue;
             }
+            let (tool, threats) = tool.tempered(&self.server.shop.scanner);
+            if let Some(threats) = threats.filter(|_| self.registered.get(&name) != Some(&tool)) {
+                tracing::warn!(%server, name, threats, "the words of a tool want to steer the agent; they are left out");
+            }
             present.insert(name, tool);
         }
         let gone: Vec<String> = self.registered.keys().filter(|name| !present.contains_key(*name)).cloned().collect();
@@ -209,7 +284,6 @@ impl Supervisor {
                 tracing::warn!(server, name, "the name is taken, so this tool of the server is not offered");
                 continue;
             }
-            self.inspect(&tool);
             if self.registry.register(tool.clone(), Replace::Refuse).is_ok() {
                 news.push(format!("+{name}"));
                 self.registered.insert(name, tool);
@@ -220,15 +294,6 @@ impl Supervisor {
             tracing::info!(server, news = news.join(" "), "tools of an MCP server");
         }
         Ok(())
-    }
-
-    /// Says what is odd about the words of a tool. They reach the model in a frame; nothing is held back here.
-    fn inspect(&self, tool: &RemoteTool) {
-        let threats = self.server.shop.scanner.scan(&tool.card().description, Scope::Context);
-        if !threats.is_empty() {
-            let (server, name) = (&self.server.settings.name, &tool.card().name);
-            tracing::warn!(%server, %name, threats = threat::ids(&threats), "the description of a tool wants to steer the agent");
-        }
     }
 
     fn withdraw(&mut self) {

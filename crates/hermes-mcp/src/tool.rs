@@ -12,6 +12,8 @@ use hermes_tools::desk::Cx;
 use hermes_tools::effects::{Company, Effects};
 use hermes_tools::foreign::{self, Claim, Foreigner, Works};
 use hermes_tools::gate::Permit;
+use hermes_tools::loader;
+use hermes_tools::threat::{self, Scanner, Scope};
 use hermes_tools::tool::{Card, Output, Repeats, ResultCap, Source, Tool, ToolError};
 use hermes_types::{Object, clip};
 use serde_json::{Value, json};
@@ -20,6 +22,13 @@ use std::time::Duration;
 
 /// Characters of a description; servers have been seen to send manuals.
 const LONGEST_DESCRIPTION: usize = 4_000;
+/// Tools of one server; whoever has more is not believed.
+const MOST_TOOLS: usize = 500;
+/// Bytes of the parameters of one tool, and of all tools of a server. Every question to a model may carry them.
+const LARGEST_SCHEMA: usize = 64 << 10;
+const ROOM_FOR_SCHEMAS: usize = 1 << 20;
+/// Characters of the name of a tool in the log.
+const LONGEST_NAME: usize = 100;
 /// A little more than the server has, so that what became of a call is told in its own words.
 const MARGIN: Duration = Duration::from_secs(30);
 
@@ -54,6 +63,20 @@ impl RemoteTool {
     pub(crate) fn card(&self) -> &Card {
         &self.card
     }
+
+    /// The tool without words that want to steer the agent, and what was found in them. It can be called as before: what
+    /// a call may do is decided by the gate.
+    pub(crate) fn tempered(mut self, scanner: &Scanner) -> (Self, Option<String>) {
+        let words = format!("{}\n{}", self.card.description, self.card.parameters);
+        let threats = scanner.scan(&words, Scope::Context);
+        if threats.is_empty() {
+            return (self, None);
+        }
+        let ids = threat::ids(&threats);
+        self.card.description = format!("[left out: it may want to steer the agent ({ids})]");
+        self.card.parameters = loader::bare(&self.card.parameters);
+        (self, Some(ids))
+    }
 }
 
 /// Everything that a server offers and the owner takes.
@@ -61,8 +84,7 @@ pub(crate) async fn all(server: &Arc<Server>, link: &Link) -> Result<Vec<RemoteT
     let settings = &server.settings;
     let mut tools = Vec::new();
     if link.abilities.tools {
-        let listed = link.list("tools/list", "tools").await?;
-        tools.extend(listed.iter().filter_map(|tool| own(server, tool)));
+        tools = own(server, &link.list("tools/list", "tools").await?);
     }
     if settings.resources && link.abilities.resources {
         tools.push(utility(server, Errand::ListResources, "list_resources", "resources there are", &[]));
@@ -82,27 +104,44 @@ pub(crate) async fn all(server: &Arc<Server>, link: &Link) -> Result<Vec<RemoteT
     Ok(tools)
 }
 
-/// A tool of the server itself; nothing where it has no name or is not wanted.
-fn own(server: &Arc<Server>, listed: &Value) -> Option<RemoteTool> {
+/// The tools of the server itself that have a name and are wanted, as many as fit.
+fn own(server: &Arc<Server>, listed: &[Value]) -> Vec<RemoteTool> {
     let settings = &server.settings;
-    let name = listed.get("name").and_then(Value::as_str).filter(|name| !name.is_empty())?;
-    if !settings.filter.takes(name) {
-        return None;
+    let named = listed.iter().filter_map(|tool| Some((tool.get("name")?.as_str()?, tool)));
+    let wanted = named.filter(|(name, _)| !name.is_empty() && settings.filter.takes(name));
+    let wanted: Vec<(&str, &Value)> = wanted.take(MOST_TOOLS).collect();
+    let called = name::tools(&settings.name, wanted.iter().map(|(name, _)| *name));
+    let mut room = ROOM_FOR_SCHEMAS;
+    let mut tools = Vec::with_capacity(wanted.len());
+    for (name, listed) in wanted {
+        let schema = listed.get("inputSchema").and_then(Value::as_object).cloned().unwrap_or_default();
+        let schema = name::schema(schema);
+        let size = schema.to_string().len();
+        let Some(called) = called.get(name).filter(|_| size <= LARGEST_SCHEMA.min(room)) else {
+            let name = clip(name, LONGEST_NAME);
+            tracing::warn!(server = %settings.name, name, size, "this tool has more parameters than there is room for");
+            continue;
+        };
+        room -= size;
+        tools.push(own_tool(server, name, called, schema, listed));
     }
+    tools
+}
+
+fn own_tool(server: &Arc<Server>, name: &str, called: &str, schema: Value, listed: &Value) -> RemoteTool {
     let hint = |hint: &str| listed.pointer(&format!("/annotations/{hint}")).and_then(Value::as_bool) == Some(true);
     let reads_only = hint("readOnlyHint");
     let description = listed.get("description").and_then(Value::as_str).unwrap_or_default();
-    let schema = listed.get("inputSchema").and_then(Value::as_object).cloned().unwrap_or_default();
-    Some(RemoteTool {
+    RemoteTool {
         server: server.clone(),
         card: Card {
             repeats: if reads_only { Repeats::Idempotent } else { Repeats::MayDiffer },
-            ..card(server, name, description, name::schema(schema))
+            ..card(server, called.to_owned(), description, schema)
         },
         errand: Errand::Call(name.to_owned()),
         claim: if reads_only { Claim::ReadsOnly } else { Claim::Unclear },
         nature: if reads_only || hint("idempotentHint") { Nature::Repeatable } else { Nature::Once },
-    })
+    }
 }
 
 /// The first argument of a utility is the one it needs.
@@ -113,18 +152,20 @@ fn utility(server: &Arc<Server>, errand: Errand, name: &str, what: &str, argumen
     let description = format!("Of the MCP server {}: {what}.", server.settings.name);
     RemoteTool {
         server: server.clone(),
-        card: Card { repeats: Repeats::Idempotent, ..card(server, name, &description, schema) },
+        card: Card {
+            repeats: Repeats::Idempotent,
+            ..card(server, name::tool(&server.settings.name, name), &description, schema)
+        },
         errand,
         claim: Claim::ReadsOnly,
         nature: Nature::Repeatable,
     }
 }
 
-fn card(server: &Server, tool: &str, description: &str, parameters: Value) -> Card {
-    let server = &server.settings.name;
+fn card(server: &Server, called: String, description: &str, parameters: Value) -> Card {
     Card {
-        name: name::tool(server, tool).into(),
-        toolset: name::toolset(server).into(),
+        name: called.into(),
+        toolset: name::toolset(&server.settings.name).into(),
         description: clip(description, LONGEST_DESCRIPTION),
         emoji: "🔌",
         parameters,

@@ -74,7 +74,7 @@ impl Auxiliary {
         self.notes.settled().await;
     }
 
-    /// Does the job `task` for a conversation that runs on `main`.
+    /// Does the job `task` for a conversation that runs on `main`. A request that names a model goes to that one first.
     pub async fn ask(&self, task: &str, request: Request, main: &Runtime, stop: &Stop) -> Result<Reply, Fault> {
         let settings = self.knowledge.config.auxiliary.get(task);
         if settings.and_then(|settings| settings.enabled) == Some(false) {
@@ -85,7 +85,7 @@ impl Auxiliary {
         if let Some(reached) = self.till.as_ref().and_then(|till| till.exhausted(session.as_ref())) {
             return Err(Fault::new(FaultKind::Billing, reached.message));
         }
-        let places = self.places(task, main);
+        let places = self.places(task, Some(request.model.as_str()).filter(|model| !model.is_empty()), main);
         if places.is_empty() {
             let message = format!("no model can do the side job `{task}`; set auxiliary.{task}.provider and .model");
             return Err(Fault::new(FaultKind::NotConfigured, message));
@@ -114,9 +114,9 @@ impl Auxiliary {
     }
 
     /// The places to ask, each with the job's own timeout and effort.
-    fn places(&self, task: &str, main: &Runtime) -> Vec<Runtime> {
+    fn places(&self, task: &str, model: Option<&str>, main: &Runtime) -> Vec<Runtime> {
         let mut usable = Vec::new();
-        for candidate in resolve::route(task, main, &self.knowledge.known()) {
+        for candidate in resolve::route_to(model, task, main, &self.knowledge.known()) {
             match candidate.runtime {
                 Ok(mut runtime) if !self.is_resting(&runtime.name) => {
                     runtime.limits.request_timeout = candidate.timeout;

@@ -106,7 +106,7 @@ pub(crate) struct Lines<R> {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Line {
     Text(Vec<u8>),
-    /// Longer than it may be; nothing more can be read.
+    /// Longer than it may be. Nothing more comes before [`Lines::break_off`].
     TooLong,
     End,
 }
@@ -114,6 +114,12 @@ pub(crate) enum Line {
 impl<R: AsyncRead + Unpin> Lines<R> {
     pub(crate) fn new(pipe: R, longest: usize) -> Self {
         Self { pipe, waiting: Vec::new(), longest, searched: 0 }
+    }
+
+    /// What was read of a line that is too long; what follows is read as another line.
+    pub(crate) fn break_off(&mut self) -> Vec<u8> {
+        self.searched = 0;
+        std::mem::take(&mut self.waiting)
     }
 
     /// The next line without its end. Can be dropped and asked again: what was read stays.
@@ -168,6 +174,18 @@ mod tests {
         assert_eq!(lines(&endless, 1_000), [Line::TooLong]);
         endless.push(b'\n');
         assert_eq!(lines(&endless, 200_000).len(), 2);
+    }
+
+    #[tokio::test]
+    async fn a_line_that_was_broken_off_is_followed_by_the_rest() {
+        let mut lines = Lines::new(&b"a long line\nnext\n"[..], 4);
+        assert_eq!(lines.next().await.unwrap(), Line::Text(b"a long line".to_vec()), "it came whole");
+        let endless = [b'x'; READ_AT_ONCE + 9];
+        let mut lines = Lines::new(&endless[..], 16);
+        assert_eq!(lines.next().await.unwrap(), Line::TooLong);
+        let begun = lines.break_off().len();
+        let Line::Text(rest) = lines.next().await.unwrap() else { panic!("the rest is short") };
+        assert_eq!(begun + rest.len(), endless.len(), "nothing is lost");
     }
 
     proptest! {

@@ -6,8 +6,8 @@
 //! a connection ends the program and everything it started.
 
 use crate::child::{Line, Lines, Program, Running, not_started};
-use crate::dispatch::{Dispatching, Open};
-use crate::protocol::{self, Incoming, LONGEST_LINE, NO_METHOD};
+use crate::dispatch::{Dispatching, MOST_DISPATCHED, Open};
+use crate::protocol::{self, Incoming, LONGEST_LINE, NO_METHOD, REFUSED};
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use hermes_core::clock::Clock;
@@ -31,7 +31,8 @@ const QUEUE: usize = 64;
 const EXIT_GRACE: Duration = Duration::from_secs(1);
 /// How long it has to end by itself once it was asked to.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(2);
-/// Lines of stderr, and of noise on stdout, that reach the log in one run.
+/// Lines of stderr, of noise on stdout, and of its own log that are written down in one run: more would push out what
+/// others have to say.
 const MOST_LOGGED: usize = 200;
 const LONGEST_LOGGED: usize = 500;
 const LONGEST_ERROR_LINE: usize = 64 * 1024;
@@ -205,9 +206,17 @@ impl Shared {
         }
     }
 
+    /// The newest lines of stderr that there is room for: the last one says why.
     fn last_words(&self) -> String {
         let words = self.last_words.lock().unwrap_or_else(PoisonError::into_inner);
-        words.iter().map(String::as_str).collect::<Vec<_>>().join("\n")
+        let mut room = LONGEST_REASON;
+        let fits = |line: &&String| {
+            let left = room.checked_sub(line.chars().count() + 1);
+            left.inspect(|left| room = *left).is_some()
+        };
+        let mut newest: Vec<&str> = words.iter().rev().take_while(fits).map(String::as_str).collect();
+        newest.reverse();
+        newest.join("\n")
     }
 }
 
@@ -248,7 +257,7 @@ async fn write(mut stdin: ChildStdin, mut outgoing: mpsc::Receiver<String>, shar
 async fn listen(stdout: ChildStdout, mut child: Child, family: Family, shared: Arc<Shared>) {
     let mut lines = Lines::new(stdout, LONGEST_LINE);
     let mut dispatching: FuturesUnordered<Dispatching> = FuturesUnordered::new();
-    let mut noise = 0;
+    let (mut noise, mut logged) = (0, 0);
     let mut exited = None;
     let broken = loop {
         let line = tokio::select! {
@@ -276,10 +285,21 @@ async fn listen(stdout: ChildStdout, mut child: Child, family: Family, shared: A
         };
         shared.said.fetch_add(1, Ordering::Relaxed);
         match Incoming::read(&line) {
-            Incoming::Answer { id, outcome } => shared.answered(id, outcome),
-            Incoming::Notice { method, params } if method == "log" => log(&shared.plugin, &params),
-            Incoming::Request { id, method, params } if method == "tools/dispatch" => {
+            Incoming::Answer { id, outcome } => shared.answered(id, outcome.map_err(|error| protocol::reason(&error))),
+            Incoming::Notice { method, params } if method == "log" => {
+                logged += 1;
+                log(&shared.plugin, &params, logged);
+            }
+            Incoming::Request { id, method, params }
+                if method == "tools/dispatch" && dispatching.len() < MOST_DISPATCHED =>
+            {
                 dispatching.push(shared.open.dispatch(id, &params));
+            }
+            Incoming::Request { id, method, .. } if method == "tools/dispatch" => {
+                let told = format!("tools/dispatch: {MOST_DISPATCHED} calls at once are the most; wait for an answer");
+                if shared.out.send(protocol::answer(&id, Err((REFUSED, told)))).await.is_err() {
+                    break None;
+                }
             }
             Incoming::Request { id, method, .. } => {
                 let unknown = Err((NO_METHOD, format!("Hermes knows no method {}", clip(&method, 80))));
@@ -314,14 +334,20 @@ async fn ended(exited: Option<io::Result<ExitStatus>>, mut child: Child, shared:
     };
     match shared.last_words() {
         words if words.is_empty() => how,
-        words => format!("{how}: {}", clip(&words, LONGEST_REASON)),
+        words => format!("{how}: {words}"),
     }
 }
 
 async fn read_errors(stderr: ChildStderr, shared: Arc<Shared>) {
     let mut lines = Lines::new(stderr, LONGEST_ERROR_LINE);
     let mut count = 0;
-    while let Ok(Line::Text(line)) = lines.next().await {
+    loop {
+        let line = match lines.next().await {
+            Ok(Line::Text(line)) => line,
+            // Whoever writes without an end to its lines is read on all the same: a closed pipe would end it.
+            Ok(Line::TooLong) => lines.break_off(),
+            Ok(Line::End) | Err(_) => return,
+        };
         count += 1;
         note(&shared.plugin, "stderr", &line, count);
         let text = clip(String::from_utf8_lossy(&line).trim_end(), LONGEST_LOGGED);
@@ -335,17 +361,24 @@ async fn read_errors(stderr: ChildStderr, shared: Arc<Shared>) {
 
 /// A line for the log, as long as there were not too many.
 fn note(plugin: &str, pipe: &str, line: &[u8], count: usize) {
-    match count {
-        ..=MOST_LOGGED => {
-            let text = clip(String::from_utf8_lossy(line).trim_end(), LONGEST_LOGGED);
-            tracing::info!(plugin, pipe, "{text}");
-        }
-        count if count == MOST_LOGGED + 1 => tracing::info!(plugin, pipe, "more of it is not written down"),
-        _ => {}
+    if has_room(plugin, pipe, count) {
+        let text = clip(String::from_utf8_lossy(line).trim_end(), LONGEST_LOGGED);
+        tracing::info!(plugin, pipe, "{text}");
     }
 }
 
-fn log(plugin: &str, params: &Value) {
+/// Whether this line of a run is written down; the first one that is not is told.
+fn has_room(plugin: &str, pipe: &str, count: usize) -> bool {
+    if count == MOST_LOGGED + 1 {
+        tracing::info!(plugin, pipe, "more of it is not written down");
+    }
+    count <= MOST_LOGGED
+}
+
+fn log(plugin: &str, params: &Value, count: usize) {
+    if !has_room(plugin, "log", count) {
+        return;
+    }
     let text = params.get("message").and_then(Value::as_str).unwrap_or_default();
     let text = clip(text, LONGEST_LOGGED);
     match params.get("level").and_then(Value::as_str).unwrap_or("info").to_ascii_lowercase().as_str() {

@@ -6,6 +6,7 @@
 
 use crate::protocol::{self, BAD_PARAMETERS, REFUSED};
 use futures_util::future::BoxFuture;
+use hermes_core::stop::Stop;
 use hermes_tools::desk::Cx;
 use hermes_tools::run::{Aborted, Untold};
 use hermes_tools::terminal::family::Family;
@@ -20,6 +21,8 @@ pub(crate) type Dispatching = BoxFuture<'static, String>;
 
 /// As many calls of one plugin go on at the same time; also what ends plugins that call each other in circles.
 const MOST_OPEN: usize = 32;
+/// As many tools work for one plugin at the same time.
+pub(crate) const MOST_DISPATCHED: usize = 16;
 
 /// The calls of a plugin's tools that are going on. Clones are the same.
 #[derive(Clone, Default)]
@@ -33,15 +36,17 @@ struct Inner {
     own_tools: Mutex<BTreeSet<String>>,
 }
 
-/// A call that is going on, until this is dropped.
+/// A call that is going on, until this is dropped. Whatever still works in its name is stopped then.
 pub(crate) struct Going<'a> {
     open: &'a Open,
     id: u64,
+    stop: Stop,
 }
 
 impl Drop for Going<'_> {
     fn drop(&mut self) {
         self.open.0.calls.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.id);
+        self.stop.stop();
     }
 }
 
@@ -61,8 +66,9 @@ impl Open {
         if calls.len() >= MOST_OPEN {
             return None;
         }
-        calls.insert(id, cx);
-        Some(Going { open: self, id })
+        let stop = cx.stop.child();
+        calls.insert(id, Cx { stop: stop.clone(), ..cx });
+        Some(Going { open: self, id, stop })
     }
 
     pub(crate) fn these_are_its_own(&self, tools: impl Iterator<Item = String>) {

@@ -56,8 +56,14 @@ impl Ear for PluginEar {
     }
 
     fn when_guarding_fails(&self, tool: &str) -> OnFailure {
-        let registered = self.0.registered();
-        let hook = registered.as_ref().and_then(|registered| registered.hook(Occasion::PreToolCall, Some(tool)));
+        let Some(registered) = self.0.registered() else {
+            // It has never run. Only who announces a guard in its manifest is missed as one.
+            return match self.0.announces(Occasion::PreToolCall) {
+                true => OnFailure::Block,
+                false => OnFailure::Continue,
+            };
+        };
+        let hook = registered.hook(Occasion::PreToolCall, Some(tool));
         hook.map_or(OnFailure::Block, |hook| hook.on_failure.into())
     }
 

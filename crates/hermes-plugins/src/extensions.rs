@@ -13,6 +13,7 @@ use crate::shell::{HookConfig, ShellEar};
 use crate::tool::PluginTool;
 use futures_util::future::join_all;
 use hermes_core::clock::Clock;
+use hermes_core::ports::Listener;
 use hermes_core::turn::TurnHook;
 use hermes_tools::face::Face;
 use hermes_tools::registry::{Registry, Replace};
@@ -31,6 +32,8 @@ pub struct Parts<'a> {
     pub clock: Arc<dyn Clock>,
     /// The platform of the conversation, such as `cli`.
     pub platform: String,
+    /// Who tells the person what goes wrong.
+    pub listener: Arc<dyn Listener>,
 }
 
 /// The plugins and hooks of one process.
@@ -44,9 +47,10 @@ pub struct Extensions {
 impl Extensions {
     /// Nothing is started.
     pub fn new(parts: Parts<'_>) -> Self {
-        let Parts { found, settings, hooks, outside, clock, platform } = parts;
+        let Parts { found, settings, hooks, outside, clock, platform, listener } = parts;
         let records = Records::new(&outside.around.hermes_home);
-        let host = Host { outside: outside.clone(), records, clock: clock.clone(), platform: platform.clone() };
+        let host =
+            Host { outside: outside.clone(), records, clock: clock.clone(), platform: platform.clone(), listener };
         let wanted = found.iter().filter(|one| one.wish == Wish::Enabled);
         let plugins = wanted.filter_map(|one| Plugin::new(one, host.clone())).collect();
         let outside = Arc::new(outside);

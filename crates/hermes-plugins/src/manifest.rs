@@ -4,6 +4,7 @@
 //! fields that nobody knows are kept by name, so that a person can be told about a misspelt one. [`Start`] is how a plugin
 //! is started: what its manifest says, or one of the files that usually lie beside it.
 
+use hermes_tools::yaml::Misread;
 use serde::Deserialize;
 use serde_json::Value;
 use std::fmt;
@@ -125,17 +126,25 @@ enum Need {
 impl Manifest {
     /// The manifest in a folder, and its text.
     pub fn load(folder: &Path) -> Result<(Self, String), ManifestFault> {
+        Self::load_as(folder, &folder.file_name().map(|name| name.to_string_lossy()).unwrap_or_default())
+    }
+
+    /// The same for a folder that does not have its name yet; `usual` is the name where the manifest says none.
+    pub fn load_as(folder: &Path, usual: &str) -> Result<(Self, String), ManifestFault> {
         let file = folder.join(FILE);
         let refuse = |reason: String| ManifestFault { file: file.clone(), place: None, field: None, reason };
         let mut bytes = Vec::new();
+        // A pipe would be waited for, and a device has no end.
+        if !std::fs::metadata(&file).map_err(|error| refuse(error.to_string()))?.is_file() {
+            return Err(refuse("it is no file".to_owned()));
+        }
         let opened = std::fs::File::open(&file).and_then(|open| open.take(LARGEST + 1).read_to_end(&mut bytes));
         opened.map_err(|error| refuse(error.to_string()))?;
         if bytes.len() as u64 > LARGEST {
             return Err(refuse(format!("it is larger than {} KiB", LARGEST / 1024)));
         }
         let text = String::from_utf8(bytes).map_err(|_| refuse("the text is not UTF-8".to_owned()))?;
-        let usual = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        let manifest = Self::parse(&file, &text, &usual)?;
+        let manifest = Self::parse(&file, &text, usual)?;
         Ok((manifest, text))
     }
 
@@ -143,15 +152,15 @@ impl Manifest {
     pub fn parse(file: &Path, text: &str, usual: &str) -> Result<Self, ManifestFault> {
         let refuse = |place, field, reason| ManifestFault { file: file.to_owned(), place, field, reason };
         let at_fault = |error: serde_saphyr::Error| {
-            let place = error.location().map(|at| (at.line(), at.column()));
+            let Misread { place, reason } = Misread::from(&error);
             let field = place.and_then(|(line, _)| field_at(text, line));
-            refuse(place, field, plainly(&error.without_snippet().to_string()))
+            refuse(place, field, reason)
         };
         let whole: Value = read(text).map_err(at_fault)?;
         let fields = match whole {
             Value::Object(fields) => fields,
             Value::Null => serde_json::Map::new(),
-            _ => return Err(refuse(None, None, "it holds no lines of `field: value`".to_owned())),
+            _ => return Err(refuse(Some((1, 1)), None, "it holds no lines of `field: value`".to_owned())),
         };
         let written: Written = if fields.is_empty() { read("{}") } else { read(text) }.map_err(at_fault)?;
         let name = written.name.unwrap_or_else(|| usual.to_owned());
@@ -251,13 +260,6 @@ fn field_of(line: &str) -> Option<&str> {
     is_field.then_some(field)
 }
 
-/// The words of the parser without the place, which is told beside them.
-fn plainly(reason: &str) -> String {
-    let first = reason.lines().next().unwrap_or_default();
-    let end = first.find(" at line ").unwrap_or(first.len());
-    first.get(..end).unwrap_or(first).trim_end_matches([',', ':']).to_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -294,7 +296,9 @@ mod tests {
             ("name: [\n", "/p/plugin.yaml:"),
             ("name: a b\n", "/p/plugin.yaml:1:1: field `name`: \"a b\" is no name"),
             ("version: 1\ncommand: []\n", "/p/plugin.yaml:2:1: field `command`: it names no program"),
-            ("- one\n", "/p/plugin.yaml: it holds no lines"),
+            ("- one\n", "/p/plugin.yaml:1:1: it holds no lines"),
+            ("name: x\nrequires_env:\n  - A\n  - {prompt: y}\n", "/p/plugin.yaml:"),
+            ("name: x\nname: y\n", "/p/plugin.yaml:2:"),
         ] {
             let told = parse(text).expect_err(text);
             assert!(told.starts_with(begins), "{text:?}: {told}");

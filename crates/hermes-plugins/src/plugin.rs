@@ -10,11 +10,13 @@ use crate::discover::{Found, Readable};
 use crate::dispatch::Open;
 use crate::health::{Health, Next};
 use crate::manifest::Start;
+use crate::occasion::Occasion;
 use crate::protocol::{Registration, ToolSpec, VERSION};
 use crate::record::Records;
 use hermes_core::clock::Clock;
+use hermes_core::ports::Listener;
 use hermes_tools::desk::Cx;
-use hermes_types::{CallId, Object};
+use hermes_types::{CallId, Event, Notice, Object};
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -44,6 +46,8 @@ pub(crate) struct Host {
     pub(crate) clock: Arc<dyn Clock>,
     /// The platform of the conversation, such as `cli`.
     pub(crate) platform: String,
+    /// Who tells the person what goes wrong.
+    pub(crate) listener: Arc<dyn Listener>,
 }
 
 pub(crate) struct Plugin {
@@ -94,6 +98,11 @@ impl Plugin {
         self.registered.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Whether its manifest says that it listens to this.
+    pub(crate) fn announces(&self, occasion: Occasion) -> bool {
+        self.readable.manifest.provides_hooks.iter().any(|hook| hook == occasion.name())
+    }
+
     /// Whether the plugin made this call itself.
     pub(crate) fn made(&self, call: &CallId) -> bool {
         self.open.made(call)
@@ -126,6 +135,10 @@ impl Plugin {
             }
             Err(reason) => {
                 tracing::warn!(plugin = %self.key, %reason, "the plugin did not start");
+                if seat.health == Health::default() {
+                    let text = format!("the plugin {} did not start: {reason}. `hermes doctor` looks at it", self.key);
+                    self.host.listener.hear(Event::Notice { notice: Notice::Warning { text } });
+                }
                 seat.health.fell(Duration::ZERO, &reason);
                 Err(reason)
             }
@@ -272,7 +285,8 @@ pub async fn introduce(found: &Found, outside: Outside, clock: Arc<dyn Clock>) -
         Start::Nothing => return Err(NOTHING_TO_START.to_owned()),
     }
     let records = Records::new(&outside.around.hermes_home);
-    let host = Host { outside, records, clock, platform: String::new() };
+    // Whoever asks is told by the answer.
+    let host = Host { outside, records, clock, platform: String::new(), listener: Arc::new(|_| {}) };
     let plugin = Plugin::new(found, host).ok_or_else(|| NOTHING_TO_START.to_owned())?;
     let running = plugin.running().await;
     plugin.close().await;

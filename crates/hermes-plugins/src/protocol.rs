@@ -1,4 +1,4 @@
-//! What goes over the wire between Hermes and a plugin: JSON-RPC 2.0, one message on each line. Pure: bytes in, values out.
+//! What Hermes and a plugin say to each other in JSON-RPC, one message on each line ([`hermes_types::rpc`]). Pure.
 //!
 //! A plugin answers `initialize` with its [`Registration`]. It is read as a whole or refused as a whole, with the field
 //! that is wrong; nothing of it is guessed at.
@@ -6,9 +6,12 @@
 use crate::occasion::{Occasion, deaf_to};
 use hermes_tools::run::OnFailure;
 use hermes_tools::tool::Source;
+use hermes_types::rpc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::time::Duration;
+
+pub(crate) use hermes_types::rpc::{Incoming, notice, reason, request};
 
 /// What both sides speak. Raised when something changes that a plugin must know of.
 pub const VERSION: u32 = 1;
@@ -18,77 +21,25 @@ const MOST_TOOLS: usize = 128;
 const LONGEST_DESCRIPTION: usize = 8_000;
 const LARGEST_SCHEMA: usize = 64 * 1024;
 const LONGEST_TOOL_NAME: usize = 64;
+/// Tools of servers are called like this, and rules of the owner speak about them by it.
+const OF_SERVERS: &str = "mcp_";
 const USUAL_CALL: u64 = 120;
 const LONGEST_CALL: u64 = 3_600;
 const USUAL_HOOK: u64 = 10;
 const LONGEST_HOOK: u64 = 60;
 
 /// Nobody knows this method.
-pub(crate) const NO_METHOD: i64 = -32_601;
+pub(crate) const NO_METHOD: i64 = rpc::METHOD_NOT_FOUND;
 /// The parameters make no sense.
-pub(crate) const BAD_PARAMETERS: i64 = -32_602;
+pub(crate) const BAD_PARAMETERS: i64 = rpc::INVALID_PARAMS;
 /// What is asked for is not possible now.
-pub(crate) const REFUSED: i64 = -32_000;
+pub(crate) const REFUSED: i64 = rpc::SERVER_ERROR;
 
-/// One line of a plugin.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Incoming {
-    Answer {
-        id: u64,
-        outcome: Result<Value, String>,
-    },
-    Request {
-        id: Value,
-        method: String,
-        params: Value,
-    },
-    Notice {
-        method: String,
-        params: Value,
-    },
-    /// Something that is no message: a forgotten `print`.
-    Noise,
-}
-
-impl Incoming {
-    pub(crate) fn read(line: &[u8]) -> Self {
-        let Ok(Value::Object(mut message)) = serde_json::from_slice(line) else { return Self::Noise };
-        let params = message.remove("params").unwrap_or(Value::Null);
-        let method = message.get("method").and_then(Value::as_str).map(str::to_owned);
-        match (message.remove("id").filter(|id| !id.is_null()), method) {
-            (Some(id), Some(method)) => Self::Request { id, method, params },
-            (None, Some(method)) => Self::Notice { method, params },
-            (Some(id), None) => match (id.as_u64(), message.remove("result"), message.get("error")) {
-                (Some(id), _, Some(error)) => Self::Answer { id, outcome: Err(reason(error)) },
-                (Some(id), Some(result), None) => Self::Answer { id, outcome: Ok(result) },
-                _ => Self::Noise,
-            },
-            (None, None) => Self::Noise,
-        }
-    }
-}
-
-fn reason(error: &Value) -> String {
-    match error.get("message").and_then(Value::as_str) {
-        Some(message) => message.to_owned(),
-        None => error.to_string(),
-    }
-}
-
-pub(crate) fn request(id: u64, method: &str, params: &Value) -> String {
-    json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string()
-}
-
-pub(crate) fn notice(method: &str, params: &Value) -> String {
-    json!({"jsonrpc": "2.0", "method": method, "params": params}).to_string()
-}
-
+/// The answer to what a plugin asked.
 pub(crate) fn answer(id: &Value, outcome: Result<Value, (i64, String)>) -> String {
     match outcome {
-        Ok(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}).to_string(),
-        Err((code, message)) => {
-            json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}}).to_string()
-        }
+        Ok(result) => rpc::answer(id, &result),
+        Err((code, message)) => rpc::refusal(id, code, &message),
     }
 }
 
@@ -269,6 +220,9 @@ impl ToolSpec {
         if name.is_empty() || name.len() > LONGEST_TOOL_NAME || !name.chars().all(is_letter) {
             return Err(format!("tools: {name:?} is no name; letters, digits, `-` and `_` make one"));
         }
+        if name.starts_with(OF_SERVERS) {
+            return Err(format!("tools: {name:?} is a name for tools of MCP servers; give it another beginning"));
+        }
         if description.chars().nth(LONGEST_DESCRIPTION).is_some() {
             return Err(format!("tools.{name}.description: longer than {LONGEST_DESCRIPTION} characters"));
         }
@@ -287,22 +241,6 @@ impl ToolSpec {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
-
-    #[test]
-    fn lines_are_told_apart() {
-        let read = |line: &str| Incoming::read(line.as_bytes());
-        assert_eq!(read(r#"{"id":3,"result":null}"#), Incoming::Answer { id: 3, outcome: Ok(Value::Null) });
-        let refused = Incoming::Answer { id: 3, outcome: Err("no".to_owned()) };
-        assert_eq!(read(r#"{"id":3,"error":{"code":1,"message":"no"}}"#), refused);
-        let method = |method: &str| method.to_owned();
-        let asked = Incoming::Request { id: json!("a"), method: method("tools/dispatch"), params: json!({}) };
-        assert_eq!(read(r#"{"id":"a","method":"tools/dispatch","params":{}}"#), asked);
-        assert_eq!(read(r#"{"method":"log"}"#), Incoming::Notice { method: method("log"), params: Value::Null });
-        for noise in ["", "starting up…", "[]", "{}", "{\"id\":3}", "{\"id\":-1,\"result\":1}"] {
-            assert_eq!(read(noise), Incoming::Noise, "{noise}");
-        }
-    }
 
     #[test]
     fn a_registration_is_taken_whole_or_refused_with_its_field() {
@@ -319,17 +257,6 @@ mod tests {
         ] {
             let refused = Registration::read(answer.clone());
             assert!(refused.as_ref().is_err_and(|reason| reason.contains(told)), "{answer}: {refused:?}");
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn no_line_is_read_wrongly(line in "[\\PC]{0,80}", id in any::<u64>(), text in any::<String>()) {
-            // Whatever a plugin prints, reading it ends; and what we write is read back as what it is.
-            Incoming::read(line.as_bytes());
-            let told = answer(&id.into(), Ok(json!({ "text": text })));
-            prop_assert!(!told.contains('\n'), "a message is one line");
-            prop_assert_eq!(Incoming::read(told.as_bytes()), Incoming::Answer { id, outcome: Ok(json!({ "text": text })) });
         }
     }
 }

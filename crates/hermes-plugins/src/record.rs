@@ -8,6 +8,7 @@
 use crate::discover::{Found, Readable};
 use crate::protocol::Registration;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -19,7 +20,7 @@ const LARGEST: u64 = 16 * 1024 * 1024;
 struct Kept {
     folder: PathBuf,
     manifest: String,
-    registered: Registration,
+    registered: Value,
 }
 
 /// The records of a home.
@@ -44,12 +45,14 @@ impl Records {
             return None;
         }
         let kept: Kept = serde_json::from_slice(&std::fs::read(&file).ok()?).ok()?;
-        (kept.folder == found.folder && kept.manifest == readable.text).then_some(kept.registered)
+        let is_of_it = kept.folder == found.folder && kept.manifest == readable.text;
+        // What lies on a disk is believed no more than what the plugin says itself.
+        is_of_it.then(|| Registration::read(kept.registered).ok()).flatten()
     }
 
     pub fn keep(&self, key: &str, folder: &Path, readable: &Readable, registered: &Registration) -> io::Result<()> {
         let (folder, manifest) = (folder.to_owned(), readable.text.clone());
-        let kept = Kept { folder, manifest, registered: registered.clone() };
+        let kept = Kept { folder, manifest, registered: serde_json::to_value(registered)? };
         std::fs::create_dir_all(&self.folder)?;
         let mut file = tempfile::NamedTempFile::new_in(&self.folder)?;
         file.write_all(&serde_json::to_vec(&kept)?)?;

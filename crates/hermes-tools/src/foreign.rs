@@ -42,31 +42,46 @@ pub enum Works {
     Elsewhere,
 }
 
-/// Words an argument is called by that a shell, or an interpreter like one, will run.
-const COMMANDS: [&str; 9] =
-    ["command", "commands", "cmd", "cmds", "cmdline", "command_line", "shell_command", "bash", "script"];
+/// The last word of a name whose value a shell, or an interpreter like one, will run.
+const COMMANDS: [&str; 8] = ["command", "commands", "cmd", "cmds", "cmdline", "bash", "script", "scripts"];
+/// Whole names of the same kind.
+const PROGRAMS: [&str; 6] = ["command_line", "cmd_line", "program", "executable", "exec", "argv"];
 /// Words for what follows the name of a program.
 const OPERANDS: [&str; 3] = ["args", "argv", "arguments"];
 /// The last word of a name that means a file or a folder.
-const PATHS: [&str; 14] = [
+const PATHS: [&str; 27] = [
     "path",
     "paths",
     "file",
     "files",
     "filename",
+    "filenames",
     "filepath",
+    "filepaths",
+    "infile",
+    "outfile",
     "dir",
+    "dirs",
+    "outdir",
     "directory",
+    "directories",
     "folder",
+    "folders",
     "destination",
     "dest",
+    "dst",
     "target",
+    "targets",
     "source",
+    "sources",
+    "src",
     "uri",
+    "uris",
 ];
 /// Deeper than this nobody nests a path.
 const DEEPEST: usize = 8;
-const FILE_URI: &str = "file://";
+/// The beginning of an address of a file, whatever the argument is called.
+const FILE_URI: &str = "file:";
 
 /// Everything a call with these arguments would touch.
 pub fn effects(arguments: &Object, foreigner: Foreigner, cx: &Cx) -> Result<Effects, ToolError> {
@@ -93,8 +108,8 @@ pub fn effects(arguments: &Object, foreigner: Foreigner, cx: &Cx) -> Result<Effe
 fn scopes(paths: &[String], claim: Claim, cx: &Cx) -> Result<Vec<Scope>, ToolError> {
     let rules = Rules::of(&cx.desk.settings().around);
     let cwd = cx.desk.cwd();
-    let checked = paths.iter().map(|given| {
-        let given = given.strip_prefix(FILE_URI).unwrap_or(given);
+    let checked = paths.iter().flat_map(|given| spellings(given)).map(|given| {
+        let given = given.as_str();
         let (path, access): (PathBuf, Access) = match claim {
             Claim::ReadsOnly => (rules.readable(given, &cwd)?.path().to_owned(), Access::Read),
             Claim::Unclear => {
@@ -110,6 +125,21 @@ fn scopes(paths: &[String], claim: Claim, cx: &Cx) -> Result<Vec<Scope>, ToolErr
     checked.map_err(|why| ToolError::told(why.to_string()))
 }
 
+/// The paths that a text may mean: itself, or, of an address of a file, what stands behind its beginning as it is written
+/// and as a reader of addresses takes it (`file://localhost/x`, `%2e` for a dot).
+fn spellings(given: &str) -> Vec<String> {
+    let Some(behind) = behind_file(given) else { return vec![given.to_owned()] };
+    let written = behind.strip_prefix("//").unwrap_or(behind).to_owned();
+    let read = url::Url::parse(given.trim()).ok().and_then(|address| address.to_file_path().ok());
+    [Some(written), read.map(|path| path.display().to_string())].into_iter().flatten().collect()
+}
+
+/// What stands behind `file:`, in any case of its letters.
+fn behind_file(text: &str) -> Option<&str> {
+    let (scheme, rest) = text.trim_start().split_at_checked(FILE_URI.len())?;
+    scheme.eq_ignore_ascii_case(FILE_URI).then_some(rest)
+}
+
 /// What arguments name.
 #[derive(Default)]
 struct Found {
@@ -120,13 +150,15 @@ struct Found {
 impl Found {
     fn read(&mut self, arguments: &Object, depth: usize) {
         let Some(depth) = depth.checked_sub(1) else { return };
-        let operands = arguments.iter().filter(|(name, _)| is_one_of(name, &OPERANDS));
-        let operands: Vec<&str> = operands.flat_map(|(_, value)| texts(value)).collect();
         for (name, value) in arguments {
             match () {
-                () if is_one_of(name, &COMMANDS) => self.commands.extend(command_lines(value, &operands)),
+                () if is_command(name) => {
+                    let beside = arguments.iter().filter(|(other, _)| *other != name && is_one_of(other, &OPERANDS));
+                    let operands: Vec<&str> = beside.flat_map(|(_, value)| texts(value)).collect();
+                    self.commands.extend(command_lines(value, &operands, depth));
+                }
                 () if is_path(name) => {
-                    self.paths.extend(texts(value).filter(|text| leads_here(text)).map(str::to_owned))
+                    self.paths.extend(texts(value).into_iter().filter(|text| is_plain_path(text)).map(str::to_owned))
                 }
                 () => {}
             }
@@ -138,34 +170,49 @@ impl Found {
         match value {
             Value::Object(inner) => self.read(inner, depth),
             Value::Array(items) if depth > 0 => items.iter().for_each(|item| self.look_into(item, depth - 1)),
+            Value::String(text) if behind_file(text).is_some() => self.paths.push(text.clone()),
             _ => {}
         }
     }
 }
 
-/// A text is a line for a shell, with the operands beside it; so is each of several, unless together they are the words
-/// of one.
-fn command_lines(value: &Value, operands: &[&str]) -> Vec<String> {
-    let quoted = |words: &[&str]| shell_words::join(words);
+/// Everything that a value under the name of a command can come to. A text is a line for a shell, with the operands beside
+/// it; so is each of several, unless together they are the words of one.
+fn command_lines(value: &Value, operands: &[&str], depth: usize) -> Vec<String> {
+    let Some(deeper) = depth.checked_sub(1) else { return Vec::new() };
     match value {
         Value::String(text) if operands.is_empty() => vec![text.clone()],
-        Value::String(text) => vec![format!("{text} {}", quoted(operands))],
-        Value::Array(_) => {
-            let words: Vec<&str> = texts(value).collect();
-            // `["rm", "-rf", "/"]` and `["cd /", "rm -rf *"]` look alike: both are judged.
-            let one = quoted(&[&words[..], operands].concat());
-            words.iter().map(|word| (*word).to_owned()).chain([one]).collect()
+        Value::String(text) => {
+            alike(format!("{text} {}", operands.join(" ")), format!("{text} {}", shell_words::join(operands)))
         }
+        Value::Array(items) => {
+            let words: Vec<&str> = items.iter().filter_map(Value::as_str).collect();
+            let nested = items.iter().filter(|item| !item.is_string());
+            let mut lines: Vec<String> = nested.flat_map(|item| command_lines(item, operands, deeper)).collect();
+            if !words.is_empty() {
+                // `["rm", "-rf", "/"]` and `["cd /", "rm -rf *"]` look alike: both are judged.
+                let one = [&words[..], operands].concat();
+                lines.extend(words.iter().map(|word| (*word).to_owned()));
+                lines.extend(alike(one.join(" "), shell_words::join(&one)));
+            }
+            lines
+        }
+        Value::Object(fields) => fields.values().flat_map(|field| command_lines(field, operands, deeper)).collect(),
         _ => Vec::new(),
     }
 }
 
+/// Words that somebody puts together with spaces alone, and with quotes: two lines where that makes a difference.
+fn alike(bare: String, quoted: String) -> Vec<String> {
+    if bare == quoted { vec![bare] } else { vec![quoted, bare] }
+}
+
 /// A text, or each of several.
-fn texts(value: &Value) -> Box<dyn Iterator<Item = &str> + '_> {
+fn texts(value: &Value) -> Vec<&str> {
     match value {
-        Value::String(text) => Box::new(std::iter::once(text.as_str())),
-        Value::Array(items) => Box::new(items.iter().filter_map(Value::as_str)),
-        _ => Box::new(std::iter::empty()),
+        Value::String(text) => vec![text],
+        Value::Array(items) => items.iter().flat_map(texts).collect(),
+        _ => Vec::new(),
     }
 }
 
@@ -174,13 +221,17 @@ fn is_one_of(name: &str, words: &[&str]) -> bool {
     words.contains(&plain.as_str())
 }
 
+fn is_command(name: &str) -> bool {
+    is_one_of(name, &PROGRAMS) || snake(name).rsplit('_').next().is_some_and(|last| COMMANDS.contains(&last))
+}
+
 fn is_path(name: &str) -> bool {
     snake(name).rsplit('_').next().is_some_and(|last| PATHS.contains(&last))
 }
 
-/// An address on the web is no path of ours.
-fn leads_here(text: &str) -> bool {
-    !text.trim().is_empty() && (text.starts_with(FILE_URI) || !text.contains("://"))
+/// An address on the web is no path of ours; one of a file is found under any name.
+fn is_plain_path(text: &str) -> bool {
+    !text.trim().is_empty() && !text.contains("://") && behind_file(text).is_none()
 }
 
 /// `filePath`, `file-path` and `file_path` are one name.
@@ -218,11 +269,34 @@ mod tests {
             (json!({"command": "ls -l"}), vec!["ls -l"]),
             (json!({"shellCommand": "ls"}), vec!["ls"]),
             (json!({"command": "rm", "args": ["-rf", "/"]}), vec!["rm -rf /"]),
-            (json!({"cmd": ["rm", "-rf", "my files"]}), vec!["rm", "-rf", "my files", "rm -rf 'my files'"]),
+            (
+                json!({"cmd": ["rm", "-rf", "my files"]}),
+                vec!["rm", "-rf", "my files", "rm -rf 'my files'", "rm -rf my files"],
+            ),
+            (json!({"command": "rm", "args": "-rf /"}), vec!["rm '-rf /'", "rm -rf /"]),
+            (json!({"argv": ["rm", "x"]}), vec!["rm", "x", "rm x"]),
+            (json!({"commands": [["rm", "x"], ["ls"]]}), vec!["rm", "x", "rm x", "ls", "ls"]),
+            (json!({"command": {"text": "ls"}}), vec!["ls"]),
+            (json!({"build_cmd": "make", "preScript": "env"}), vec!["make", "env"]),
+            (json!({"run": {"program": "rm", "args": ["x"]}}), vec!["rm x"]),
+            (json!({"command": true, "script": null}), vec![]),
             (json!({"steps": [{"script": "one"}, {"script": "two"}]}), vec!["one", "two"]),
             (json!({"text": "rm -rf /"}), vec![]),
         ] {
             assert_eq!(found(arguments.clone()).0, expected, "{arguments}");
+        }
+    }
+
+    #[test]
+    fn an_address_of_a_file_is_every_path_it_may_mean() {
+        for (given, expected) in [
+            ("notes.txt", vec!["notes.txt"]),
+            ("file:///a/b", vec!["/a/b", "/a/b"]),
+            ("file://localhost/a", vec!["localhost/a", "/a"]),
+            ("FILE:/a/%2eenv", vec!["/a/%2eenv", "/a/.env"]),
+            ("file:a", vec!["a", "/a"]),
+        ] {
+            assert_eq!(spellings(given), expected, "{given}");
         }
     }
 
@@ -233,6 +307,7 @@ mod tests {
             (json!({"filePath": "a", "output-file": "b", "note": "c"}), vec!["a", "b"]),
             (json!({"uri": "file:///x"}), vec!["file:///x"]),
             (json!({"uri": "https://example.org/x"}), vec![]),
+            (json!({"page": "FILE:///x", "links": [["file:/y"]]}), vec!["FILE:///x", "file:/y"]),
             (json!({"edits": {"target": ["d", "e"]}}), vec!["d", "e"]),
         ] {
             assert_eq!(found(arguments.clone()).1, expected, "{arguments}");

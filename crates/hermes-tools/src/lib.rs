@@ -6,6 +6,8 @@
 
 pub mod aide;
 pub mod args;
+mod arrivals;
+pub mod attic;
 pub mod builtin;
 pub mod checkpoint;
 pub mod clarify;
@@ -23,6 +25,7 @@ pub mod memory;
 pub mod process;
 mod recall;
 pub mod registry;
+pub mod repository;
 pub mod run;
 pub mod settings;
 pub mod skills;
@@ -31,3 +34,4 @@ pub mod threat;
 pub mod todo;
 pub mod tool;
 pub mod toolset;
+pub mod yaml;

@@ -2,8 +2,11 @@
 //! or when both belong to MCP servers. Definitions come sorted, with sorted keys, so their bytes do not move.
 
 use crate::args::sanitised;
+use crate::arrivals::Arrivals;
+pub use crate::arrivals::Arriving;
 use crate::tool::{AnyTool, Availability, Card, Check, Look, Tool};
 use hermes_core::clock::Clock;
+use hermes_core::stop::Stop;
 use hermes_types::ToolDefinition;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -63,6 +66,7 @@ pub struct Registry {
     answers: Mutex<HashMap<usize, Answer>>,
     /// What conversations were offered, as long as one of them holds it.
     offered: Mutex<Vec<Weak<[ToolDefinition]>>>,
+    arrivals: Arrivals,
 }
 
 #[derive(Default)]
@@ -82,7 +86,18 @@ struct Answer {
 
 impl Registry {
     pub fn new(clock: Arc<dyn Clock>) -> Self {
-        Self { clock, state: RwLock::default(), answers: Mutex::default(), offered: Mutex::default() }
+        let (state, answers, offered) = (RwLock::default(), Mutex::default(), Mutex::default());
+        Self { clock, state, answers, offered, arrivals: Arrivals::default() }
+    }
+
+    /// Announces tools that are on their way, as long as what it returns lives.
+    pub fn announce(&self) -> Arriving {
+        self.arrivals.announce()
+    }
+
+    /// Waits for tools that are on their way, but not longer than this. Whether there was anything to wait for.
+    pub(crate) async fn awaited(&self, patience: Duration, stop: &Stop) -> bool {
+        self.arrivals.awaited(patience, &*self.clock, stop).await
     }
 
     pub fn register<T: Tool>(&self, tool: T, replace: Replace) -> Result<(), Collision> {

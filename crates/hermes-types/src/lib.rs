@@ -13,11 +13,13 @@ mod moment;
 mod money;
 mod reply;
 mod request;
+pub mod rpc;
 mod session;
 mod stop;
 mod text;
 mod tool;
 mod usage;
+mod word;
 
 pub use arguments::{ArgumentFault, Arguments};
 pub use content::{Content, Part, PartView};
@@ -41,6 +43,7 @@ pub use stop::StopReason;
 pub use text::clip;
 pub use tool::{Disposition, Finished, Touch};
 pub use usage::Usage;
+pub use word::{is_set, switch, yes_or_no};
 
 /// A JSON object whose key order is kept.
 pub type Object = serde_json::Map<String, serde_json::Value>;

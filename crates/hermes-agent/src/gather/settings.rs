@@ -154,17 +154,14 @@ impl<'c> Reading<'c> {
     }
 }
 
-/// YAML has many words for yes.
+/// A switch; those about how the agent works also take words for how often.
 fn switch(value: &Value) -> Option<bool> {
-    match value {
-        Value::Bool(flag) => Some(*flag),
-        Value::String(word) => match word.trim().to_lowercase().as_str() {
-            "true" | "on" | "yes" | "always" | "1" => Some(true),
-            "false" | "off" | "no" | "never" | "0" => Some(false),
-            _ => None,
-        },
+    let often = |word: &str| match word.trim().to_ascii_lowercase().as_str() {
+        "always" => Some(true),
+        "never" => Some(false),
         _ => None,
-    }
+    };
+    hermes_types::switch(value).or_else(|| often(value.as_str()?))
 }
 
 #[cfg(test)]

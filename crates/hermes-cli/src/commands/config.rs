@@ -216,7 +216,7 @@ fn check_model(home: &Home, environment: &Environment, path: &KeyPath, value: &V
     }
 }
 
-fn set_variable(
+pub(super) fn set_variable(
     home: &Home,
     environment: &Environment,
     console: &mut Console<'_>,

@@ -85,6 +85,7 @@ async fn examine(args: &DoctorArgs, profile: Option<&str>, console: &mut Console
         sections.push(Section { name: "Tools", checks: tools });
         sections.push(Section { name: "Sandbox", checks: sandbox });
         sections.push(Section { name: "MCP servers", checks: look::mcp(&app) });
+        sections.push(Section { name: "Skills", checks: look::skills(&app) });
         let plugins = watch(console, |_| "plugins are started".to_owned(), look::plugins(&app)).await?;
         sections.push(Section { name: "Plugins", checks: plugins });
         sections.push(Section { name: "Hooks", checks: look::hooks(&app).await });

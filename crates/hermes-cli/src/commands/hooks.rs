@@ -96,7 +96,7 @@ pub(crate) async fn seek_consent(app: &App, accept: bool, screen: &Screen) -> Re
     let hooks = extensions::hooks(app, &mut Vec::new());
     let accept = accept || extensions::accepts_hooks(app);
     for hook in hooks.iter().filter(|hook| consents.find(hook).is_none()) {
-        let (event, command) = (hook.occasion.name(), paper::one_line(&hook.command));
+        let (event, command) = (hook.occasion.name(), written(&hook.command));
         let consents_to = match (accept, Person::present()) {
             (true, _) => true,
             (false, Some(person)) => {
@@ -117,6 +117,14 @@ pub(crate) async fn seek_consent(app: &App, accept: bool, screen: &Screen) -> Re
         }
     }
     Ok(())
+}
+
+/// A command as it will run, to be consented to: whole, and what a screen would hide or obey is spelled out.
+fn written(command: &str) -> String {
+    match paper::one_line(command) {
+        plain if plain == command => plain,
+        _ => paper::escaped(Value::from(command).to_string()),
+    }
 }
 
 fn list(app: &App, hooks: &[HookConfig], console: &mut Console<'_>) -> Result<Exit, Trouble> {

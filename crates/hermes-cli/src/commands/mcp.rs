@@ -82,7 +82,7 @@ fn found(app: &App) -> Found {
     crate::hands::servers(app)
 }
 
-/// A server by its name, whether it is switched on or not.
+/// A server by its name, where it is switched on.
 fn named(app: &App, name: &str) -> Result<ServerSettings, Trouble> {
     let found = found(app);
     if let Some(server) = found.servers.into_iter().find(|server| server.name == name) {

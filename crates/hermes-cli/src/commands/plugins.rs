@@ -120,7 +120,7 @@ async fn dispatch(args: PluginsArgs, profile: Option<&str>, console: &mut Consol
                 }
             }
         }
-        PluginsCommand::Update { name } => fetch::update(&one(&app, &name)?, console).await,
+        PluginsCommand::Update { name } => fetch::update(&app, &one(&app, &name)?, console).await,
         PluginsCommand::Remove { name } => remove(&app, &one(&app, &name)?, console),
     }
 }

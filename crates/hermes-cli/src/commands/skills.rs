@@ -4,16 +4,18 @@ mod bundled;
 mod install;
 mod list;
 mod look;
+mod setup;
 mod waiting;
 
 use super::waiting::stop_on_signal;
 use super::{Console, Exit, Trouble, paper};
 use crate::app::App;
 use crate::hands::Hands;
+use crate::web::Shop;
 use hermes_core::stop::Stop;
 use hermes_tools::gate::Yolo;
 use hermes_tools::settings::Settings;
-use hermes_tools::skills::hub::{Hub, HubError};
+use hermes_tools::skills::hub::{Fetch, Hub, HubError};
 use hermes_tools::skills::scan::Force;
 use hermes_tools::threat::Scanner;
 use jiff::Timestamp;
@@ -66,7 +68,7 @@ pub enum SkillsCommand {
     },
     /// Look at a skill without installing it
     Inspect {
-        /// A folder, a git address, owner/repository/folder on GitHub, or a name in a list
+        /// A folder, a git address, owner/repository/folder on GitHub, the https address of a SKILL.md, or a name in a list
         #[arg(value_name = "SKILL")]
         identifier: String,
         /// As JSON, for programs
@@ -75,6 +77,8 @@ pub enum SkillsCommand {
     },
     /// Install a skill from elsewhere
     Install(install::InstallArgs),
+    /// Set the variables that a skill asks for, and let commands see them
+    Setup { name: String },
     /// See whether installed skills have changed at their source
     Check {
         name: Option<String>,
@@ -153,6 +157,8 @@ pub enum SkillsCommand {
 struct Bench<'b> {
     settings: &'b Settings,
     scanner: &'b Scanner,
+    /// What is fetched without git.
+    web: &'b dyn Fetch,
     now: Timestamp,
     stop: &'b Stop,
 }
@@ -181,15 +187,17 @@ async fn dispatch(args: SkillsArgs, profile: Option<&str>, console: &mut Console
     let stop = stop_on_signal();
     let hands = Hands::new(&app, Arc::new(|_| {}), Yolo::Off, &stop);
     hands.tell_warnings(console)?;
-    let bench = Bench { settings: &hands.shop.settings, scanner: &hands.shop.scanner, now: app.now(), stop: &stop };
-    let bench = &bench;
+    let web = Shop::new(&app);
+    let (settings, scanner) = (&hands.shop.settings, &hands.shop.scanner);
+    let bench = &Bench { settings, scanner, web: &web, now: app.now(), stop: &stop };
     match args.command.unwrap_or(SkillsCommand::List(list::ListArgs::default())) {
         SkillsCommand::List(how) => list::list(bench.seeded(), &how, console),
         SkillsCommand::View { name, file } => look::view(bench.seeded(), &name, file.as_deref(), console),
         SkillsCommand::Search { query, how } => look::search(bench, &query, &how, console).await,
         SkillsCommand::Browse { how } => look::search(bench, "", &how, console).await,
         SkillsCommand::Inspect { identifier, json } => look::inspect(bench, &identifier, json, console).await,
-        SkillsCommand::Install(how) => install::install(bench, how, console).await,
+        SkillsCommand::Install(how) => install::install(bench, &app, how, console).await,
+        SkillsCommand::Setup { name } => setup::setup(bench, &app, &name, console).await,
         SkillsCommand::Check { name, json } => install::check(bench, name.as_deref(), json, console).await,
         SkillsCommand::Update { name, force } => install::update(bench, name.as_deref(), forced(force), console).await,
         SkillsCommand::Audit { name, json } => look::audit(bench, name.as_deref(), json, console),

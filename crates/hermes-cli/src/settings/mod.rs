@@ -20,6 +20,7 @@ pub use environment::{Environment, Source};
 pub use home::{Home, HomeError, ProfileName, Root};
 pub use key_path::KeyPath;
 
+use hermes_types::switch;
 use keys::Kind;
 use serde_json::{Map, Value};
 use std::fmt;
@@ -127,7 +128,7 @@ impl Settings {
 
     /// A switch. A key without default is off until it is set.
     pub fn bool_at(&self, key: &str) -> Result<bool, WrongKind> {
-        Ok(self.typed(key, Kind::Bool, |value| keys::switch(&value))?.unwrap_or(false))
+        Ok(self.typed(key, Kind::Bool, |value| switch(&value))?.unwrap_or(false))
     }
 
     pub fn u64_at(&self, key: &str) -> Result<Option<u64>, WrongKind> {

@@ -22,10 +22,14 @@ async fn a_home_in_order_is_in_order() {
 async fn what_is_broken_is_named_and_the_exit_code_says_so() {
     let server = ModelServer::start([]).await;
     let more = "plugins:\n  enabled: [torn, gone, module, dead]\nmcp_servers:\n  empty: {}\n  fine:\n    command: x\n\
+                \x20 planted:\n    command: bash\n    args: [-c, curl example.org]\n  odd:\n    command: x\n    timeout: soon\n\
                 hooks:\n  pre_verify:\n    - command: x\n  post_tool_call:\n    - command: ~/not-there.sh\n";
     let world = home_with(&server, more);
     plugin(&world, "torn", "name: torn\nprovides_tools: 7\n", "");
     plugin(&world, "dead", "name: dead\nhomepage: x\n", "import sys\nsys.exit('no cheese')\n");
+    let torn = world.hermes_home().join("skills/torn");
+    std::fs::create_dir_all(&torn).expect("a folder");
+    std::fs::write(torn.join("SKILL.md"), "---\nname: torn\ndescription: [a\n---\nText.\n").expect("a skill");
     let module = world.hermes_home().join("plugins/module");
     std::fs::create_dir_all(&module).expect("a folder");
     std::fs::write(module.join("plugin.yaml"), "name: module\n").expect("a manifest");
@@ -44,13 +48,17 @@ async fn what_is_broken_is_named_and_the_exit_code_says_so() {
         let checks = checks(section);
         assert!(checks.iter().any(|(is, text)| is == state && text.contains(told)), "{state} {told}: {checks:?}");
     };
+    has("Skills", "odd", "skills/torn/SKILL.md:3:14: ");
     has("Plugins", "broken", "torn/plugin.yaml:2:");
     has("Plugins", "broken", "field `provides_tools`");
     has("Plugins", "broken", "no cheese");
     has("Plugins", "odd", "nobody knows these fields of its manifest: homepage");
     has("Plugins", "odd", "module: it needs the Python program");
     has("Plugins", "odd", "gone is enabled and not there");
-    has("MCP servers", "broken", "empty has neither a command nor a url");
+    has("MCP servers", "broken", "mcp_servers.empty: it needs `command`");
+    has("MCP servers", "broken", "mcp_servers.planted.command: not started");
+    has("MCP servers", "odd", "mcp_servers.odd.timeout: it has to be a number of seconds");
+    has("MCP servers", "fine", "odd is set");
     has("MCP servers", "fine", "fine is set");
     has("Hooks", "odd", "`pre_verify` never happens here");
     has("Hooks", "broken", "not-there.sh is not there");

@@ -50,6 +50,35 @@ async fn a_hook_runs_only_after_consent_and_a_changed_command_needs_it_again() {
 }
 
 #[tokio::test]
+async fn a_person_is_asked_once_about_each_hook_and_a_no_is_asked_again() {
+    let server = ModelServer::start([touching(), touching(), touching()].concat()).await;
+    let world = guarded(&server, BLOCK);
+    let made = world.work_dir().join("made");
+    let question = "config.yaml wants to run `~/guard.sh` on every pre_tool_call. Let it?";
+    answering(&world, "chat -q one -Q", &[(question, "\r")]).await.expect_code(0);
+    assert!(made.exists() && consents(&world).is_null(), "Enter alone is a no, and nothing is written down");
+    std::fs::remove_file(&made).expect("removed");
+
+    answering(&world, "chat -q two -Q", &[(question, "y\r")]).await.expect_code(0);
+    assert!(!made.exists(), "the guard stands");
+    assert_eq!(consents(&world)["approvals"][0]["command"], "~/guard.sh");
+
+    let ran = answering(&world, "chat -q three -Q", &[]).await.expect_code(0);
+    assert!(!ran.stdout.contains("wants to run") && !made.exists(), "a yes is not asked for again: {}", ran.stdout);
+    server.finish();
+}
+
+#[tokio::test]
+async fn a_question_shows_what_a_screen_would_hide() {
+    let server = ModelServer::start([Move::say("Hi.")]).await;
+    let more = "hooks:\n  on_session_end:\n    - command: \"true \\e[8m; rm x \\u202Etxt\"\n";
+    let world = home_with(&server, more);
+    let shown = r#"`"true \u001b[8m; rm x \u202etxt"`"#;
+    answering(&world, "chat -q hi -Q", &[(shown, "n\r")]).await.expect_code(0);
+    server.finish();
+}
+
+#[tokio::test]
 async fn hooks_are_listed_tried_and_revoked() {
     let server = ModelServer::start([Move::say("Hi.")]).await;
     let world = guarded(&server, BLOCK);

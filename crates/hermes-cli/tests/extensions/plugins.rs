@@ -97,6 +97,61 @@ async fn a_plugin_that_never_ran_joins_the_first_conversation_and_moves_no_byte_
     server.finish();
 }
 
+/// Whatever a plugin says about itself, a terminal obeys none of it.
+#[tokio::test]
+async fn what_a_plugin_is_called_steers_no_terminal() {
+    let world = nowhere();
+    let manifest = "name: paint\nversion: \"1\\e]0;owned\\a\\e[31m\"\nauthor: \"\\e[2J\"\nrequires_env: [\"A\\e[0m\"]\n\"\\e[1m\": x\n";
+    let program = python("work", "result = 'done'").replace("'tools':", "'hooks': ['pre\\x1b]0;x\\x07'], 'tools':");
+    plugin(&world, "paint", manifest, &program);
+    let folder = world.hermes_home().join("plugins/paint").display().to_string();
+    let elsewhere = world.home().join("paint");
+    shell(&world, &format!("cp -r {folder} {}", elsewhere.display())).await.expect_code(0);
+    for words in [
+        vec!["plugins"],
+        vec!["plugins", "info", "paint"],
+        vec!["plugins", "enable", "paint"],
+        vec!["plugins", "install", &elsewhere.display().to_string(), "--force"],
+        vec!["doctor"],
+    ] {
+        let ran = hermes(&world, &words).await;
+        assert!(!format!("{}{}", ran.stdout, ran.stderr).contains(['\u{1b}', '\u{7}']), "{words:?}: {ran:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_update_obeys_nothing_that_a_repository_says_about_itself() {
+    let world = nowhere();
+    let theirs = world.home().join("theirs");
+    let write = |folder: &Path, version: &str| {
+        std::fs::create_dir_all(folder).expect("a folder");
+        std::fs::write(folder.join("plugin.yaml"), format!("name: tick\nversion: {version}\n")).expect("a manifest");
+        std::fs::write(folder.join("plugin.sh"), "exit 0\n").expect("a program");
+    };
+    write(&theirs, "'1'");
+    let commit = "git add . && git -c user.name=a -c user.email=a@b commit -qm x";
+    shell(&world, &format!("cd ~/theirs && git init -q . && {commit}")).await.expect_code(0);
+    // Somebody hands it on as a folder, with a repository of their own making inside.
+    shell(&world, "git clone -q file://$HOME/theirs ~/unpacked/tick").await.expect_code(0);
+    let config = format!(
+        "[core]\n\trepositoryformatversion = 0\n\tsshCommand = touch {0}\n[remote \"origin\"]\n\turl = file://{1}\n\t\
+         fetch = +refs/heads/*:refs/remotes/origin/*\n\tuploadpack = touch {0}; git-upload-pack\n",
+        world.home().join("ran").display(),
+        theirs.display()
+    );
+    std::fs::write(world.home().join("unpacked/tick/.git/config"), config).expect("settings");
+    let unpacked = world.home().join("unpacked/tick").display().to_string();
+    hermes(&world, &["plugins", "install", &unpacked]).await.expect_code(0);
+    write(&theirs, "'2'");
+    shell(&world, &format!("cd ~/theirs && {commit}")).await.expect_code(0);
+    let ran = hermes(&world, &["plugins", "update", "tick"]).await.expect_code(0);
+    assert!(!world.home().join("ran").exists(), "nothing of it runs: {ran:?}");
+    let read = |below: &str| std::fs::read_to_string(world.hermes_home().join("plugins").join(below)).expect("a file");
+    assert!(read("tick/plugin.yaml").contains("'2'") && read(".tick.before/plugin.yaml").contains("'1'"));
+    let listed = hermes(&world, &["plugins", "list", "--json"]).await.expect_code(0);
+    assert_eq!(serde_json::from_str::<Value>(&listed.stdout).expect("JSON").as_array().map(Vec::len), Some(1));
+}
+
 #[tokio::test]
 async fn what_came_from_git_is_fetched_and_what_is_no_plugin_is_refused() {
     let world = nowhere();

@@ -39,6 +39,25 @@ async fn chat_tells_of_every_call_on_stderr() {
     server.finish();
 }
 
+#[tokio::test]
+async fn in_safe_mode_nothing_that_others_wrote_is_run_or_announced() {
+    let foreign = "mcp_servers:\n  far:\n    command: touch\n    args: [server-ran]\nplugins:\n  enabled: [near]\n\
+                   hooks:\n  on_session_start:\n    - command: touch hook-ran\nhooks_auto_accept: true\n";
+    // Caution is not a matter of the right word.
+    for (word, is_safe) in [("y", true), ("off", false)] {
+        let server = ModelServer::start([Move::say("Hi.")]).await;
+        let yaml = format!("{}{foreign}", settings(&server.base_url(), "chat_completions"));
+        let world = home_at(&server).config(&yaml).env("HERMES_SAFE_MODE", word);
+        hermes(&world, &["-z", "hi"]).await.expect_code(0);
+        let offered = server.model_requests().pop().expect("a request").json()["tools"].to_string();
+        let announced = [offered.contains("MCP servers far"), offered.contains("plugins near")];
+        assert_eq!(announced, [!is_safe; 2], "{word}: {offered}");
+        assert_eq!(world.work_dir().join("hook-ran").exists(), !is_safe, "{word}");
+        assert!(!is_safe || !world.work_dir().join("server-ran").exists(), "{word}");
+        server.finish();
+    }
+}
+
 /// Something that needs consent, does no harm here, and can be seen afterwards.
 fn with_build(world: World) -> World {
     std::fs::create_dir_all(world.work_dir().join("build/deep")).expect("a folder");

@@ -46,18 +46,49 @@ async fn a_model_uses_a_server_that_dies_and_goes_on_with_it() {
 #[tokio::test]
 async fn a_server_that_never_answers_keeps_no_question_waiting() {
     let world = nowhere();
-    let server = ModelServer::start([Move::say("Hello.")]).await;
+    let started = format!("until test -s {}; do sleep 0.05; done", folder(&world).join("starts").display());
+    let script = [
+        Move::say("").call("terminal", json!({ "command": started })),
+        uses("echo", &json!({"text": "hi"})),
+        Move::say("Hello."),
+    ];
+    let server = ModelServer::start(script).await;
     server.expect_key(KEY);
     let mute = entry(&world).replace("plain", "mute");
-    let settings = format!("{}{mute}", settings(&server.base_url(), "chat_completions"));
+    let settings = format!("{}{mute}mcp_discovery_timeout: 0.2\n", settings(&server.base_url(), "chat_completions"));
     let world = world.env("REHEARSAL_KEY", KEY).config(&settings);
     let ran = hermes(&world, &["-z", "hi"]).await;
     assert_eq!(told(&ran), (Some(0), "Hello.\n", ""));
     assert!(ran.wall < std::time::Duration::from_secs(15), "{:?}", ran.wall);
+    let away = last_result(&server, 2);
+    assert!(away.contains("the MCP server box is not connected"), "{away}");
     for pid in lines(&world, "starts") {
         assert!(!lives(&pid), "nothing is left behind");
     }
     server.finish();
+}
+
+#[tokio::test]
+async fn a_model_that_reaches_for_a_server_at_once_waits_for_it() {
+    let first_moves = [
+        (uses("echo", &json!({"text": "here already"})), "here already"),
+        (Move::say("").call("tool_search", json!({"query": "echo"})), "mcp__box__echo"),
+        (Move::say("").call("tool_search", json!({"query": ""})), "\"tools\":"),
+    ];
+    for (first, answer) in first_moves {
+        let world = nowhere();
+        let server = ModelServer::start([first, Move::say("Done.")]).await;
+        server.expect_key(KEY);
+        let entry = entry(&world);
+        let settings =
+            format!("{}{entry}mcp_discovery_timeout: 60\n", settings(&server.base_url(), "chat_completions"));
+        let world = world.env("REHEARSAL_KEY", KEY).config(&settings);
+        let ran = hermes(&world, &["-z", "use the box"]).await;
+        assert_eq!(told(&ran), (Some(0), "Done.\n", ""));
+        let result = last_result(&server, 1);
+        assert!(result.contains(answer) && !result.contains("not connected"), "{result}");
+        server.finish();
+    }
 }
 
 #[tokio::test]

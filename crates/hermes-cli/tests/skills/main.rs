@@ -11,6 +11,7 @@ mod installed;
 #[path = "../stage/mod.rs"]
 #[allow(dead_code, reason = "each test program needs its own part of the stage")]
 mod stage;
+mod web;
 
 use hermes_testkit::{ModelServer, Move, Ran, World};
 use serde_json::{Value, json};

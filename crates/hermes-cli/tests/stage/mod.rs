@@ -2,7 +2,9 @@
 //! came of it. Every run, whatever it is about, is searched for the key: no output may ever show it.
 
 use hermes_testkit::{ModelServer, Ran, World};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, Command};
 
 pub(crate) const HERMES: &str = env!("CARGO_BIN_EXE_hermes");
@@ -55,6 +57,36 @@ pub(crate) async fn shell(world: &World, line: &str) -> Ran {
 pub(crate) async fn on_terminal(world: &World, columns: u16, arguments: &str) -> Ran {
     let line = format!("stty cols {columns} rows 24 -echo; exec {HERMES} {arguments}");
     keeping_secrets(world.run("script", &["-qec", &line, "/dev/null"]).await)
+}
+
+/// The program on a wide terminal, where a person types each answer once its question is on the screen. What it prints,
+/// escapes and all, is in `stdout`.
+pub(crate) async fn answering(world: &World, arguments: &str, answers: &[(&str, &str)]) -> Ran {
+    let line = format!("stty cols 200 rows 24 -echo; exec {HERMES} {arguments}");
+    let mut script = world.command("script", &["-qec", &line, "/dev/null"]);
+    script.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
+    let begun = Instant::now();
+    let mut child = script.spawn().expect("script runs");
+    let (mut keys, mut screen) = (child.stdin.take().expect("keys"), child.stdout.take().expect("a screen"));
+    let (mut seen, mut read_to, mut answers) = (Vec::new(), 0, answers.iter().peekable());
+    loop {
+        let mut portion = [0; 4096];
+        let read = tokio::time::timeout(Duration::from_secs(60), screen.read(&mut portion)).await;
+        let shown = |seen: &[u8]| String::from_utf8_lossy(seen).into_owned();
+        match read.unwrap_or_else(|_| panic!("it waits for something:\n{}", shown(&seen))).expect("a screen") {
+            0 => break,
+            count => seen.extend_from_slice(&portion[..count]),
+        }
+        let fresh = shown(seen.get(read_to..).unwrap_or_default());
+        if let Some((_, answer)) = answers.next_if(|(question, _)| fresh.contains(question)) {
+            read_to = seen.len();
+            keys.write_all(answer.as_bytes()).await.expect("typed");
+        }
+    }
+    let code = child.wait().await.expect("ended").code();
+    let stdout = String::from_utf8_lossy(&seen).into_owned();
+    assert_eq!(answers.next(), None, "this was never asked:\n{stdout}");
+    keeping_secrets(Ran { stdout, stderr: String::new(), code, wall: begun.elapsed() })
 }
 
 #[track_caller]

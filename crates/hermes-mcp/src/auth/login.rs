@@ -4,11 +4,12 @@ use super::callback;
 use super::tokens::Tokens;
 use crate::settings::{Auth, OAuthSettings, Place, ServerSettings};
 use hermes_core::redact;
+use hermes_types::clip;
 use rmcp::transport::auth::{AuthError, AuthorizationManager, AuthorizationRequest, AuthorizationSession};
 use std::path::Path;
 use std::time::Duration;
 use tokio::net::TcpListener;
-use url::Url;
+use url::{Host, Url};
 
 const PATIENCE: Duration = Duration::from_secs(300);
 const PATH: &str = "/callback";
@@ -31,6 +32,8 @@ pub enum LoginError {
     NobodyCame,
     #[error("the login was refused: {0}")]
     Refused(String),
+    #[error("the server sends people to `{0}` to log in, which is no page that can be trusted; nothing was opened")]
+    NoPage(String),
     #[error("{0}")]
     Failed(String),
 }
@@ -46,6 +49,8 @@ pub struct Login {
     session: AuthorizationSession,
     listener: TcpListener,
     back: Url,
+    /// The word by which the way back is known to belong to this login.
+    state: String,
 }
 
 impl Login {
@@ -73,7 +78,8 @@ impl Login {
             request = request.with_client_secret(secret);
         }
         let session = AuthorizationSession::new(manager, request).await.map_err(|(_, error)| error)?;
-        Ok(Self { session, listener, back })
+        let state = page(session.get_authorization_url(), &remote.url)?;
+        Ok(Self { session, listener, back, state })
     }
 
     /// What the person opens in a browser.
@@ -84,13 +90,36 @@ impl Login {
     /// Waits for the browser to come back, or for the address it was sent to as the person pastes it.
     pub async fn finish(self, pasted: impl Future<Output = String>) -> Result<(), LoginError> {
         let returned = tokio::select! {
-            visited = callback::visited(&self.listener, self.back.path()) => visited.map_err(LoginError::NoWayBack)?,
+            visited = callback::visited(&self.listener, self.back.path(), &self.state) => visited.map_err(LoginError::NoWayBack)?,
             pasted = pasted => pasted,
             () = tokio::time::sleep(PATIENCE) => return Err(LoginError::NobodyCame),
         };
         let address = complete(&self.back, returned.trim()).map_err(LoginError::Refused)?;
         self.session.handle_callback_url(address.as_str()).await?;
         Ok(())
+    }
+}
+
+/// Looks at the page that a server wants to have opened, and gives the word of the login in it. Whoever opens an address
+/// starts whatever program its scheme belongs to, so only pages are opened, and no secret is typed into one that others can
+/// read along; a server of this machine is its own affair.
+fn page(address: &str, server: &Url) -> Result<String, LoginError> {
+    let url = Url::parse(address).map_err(|error| LoginError::Failed(error.to_string()))?;
+    let is_here = |url: &Url| match url.host() {
+        Some(Host::Ipv4(ip)) => ip.is_loopback(),
+        Some(Host::Ipv6(ip)) => ip.is_loopback(),
+        Some(Host::Domain(name)) => name == "localhost",
+        None => false,
+    };
+    let is_page = match url.scheme() {
+        "https" => true,
+        "http" => is_here(&url) || (server.scheme() == "http" && server.origin() == url.origin()),
+        _ => false,
+    };
+    let state = url.query_pairs().find(|(name, _)| name == "state").map(|(_, state)| state.into_owned());
+    match state.filter(|_| is_page && url.username().is_empty() && url.password().is_none()) {
+        Some(state) => Ok(state),
+        None => Err(LoginError::NoPage(clip(&format!("{}:{}", url.scheme(), url.host_str().unwrap_or_default()), 80))),
     }
 }
 
@@ -130,6 +159,31 @@ async fn way_back(oauth: &OAuthSettings, tokens: &Tokens) -> std::io::Result<(Tc
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_pages_are_opened() {
+        let far = Url::parse("https://mcp.example/mcp").unwrap();
+        let near = Url::parse("http://10.0.0.5:8000/mcp").unwrap();
+        for (address, server) in [
+            ("https://login.example/authorize?state=s", &far),
+            ("http://127.0.0.1:9/authorize?state=s", &far),
+            ("http://10.0.0.5:8000/authorize?state=s", &near),
+        ] {
+            assert_eq!(page(address, server).unwrap(), "s", "{address}");
+        }
+        for (address, server) in [
+            ("file:///usr/bin/calc?state=s", &far),
+            ("vscode://evil/install?state=s", &far),
+            ("javascript:alert(1)//?state=s", &far),
+            ("http://login.example/authorize?state=s", &far),
+            ("http://10.0.0.6:8000/authorize?state=s", &near),
+            ("https://mcp.example@evil.example/?state=s", &far),
+            ("https://login.example/authorize", &far),
+        ] {
+            let told = page(address, server).unwrap_err().to_string();
+            assert!(told.contains("no page that can be trusted"), "{address}: {told}");
+        }
+    }
 
     #[test]
     fn what_a_person_pastes_is_completed() {

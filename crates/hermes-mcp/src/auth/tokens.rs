@@ -51,6 +51,11 @@ impl Tokens {
         self.file("json").is_file()
     }
 
+    pub(super) fn stamp(&self) -> Option<(SystemTime, u64)> {
+        let about = fs::metadata(self.file("json")).ok()?;
+        Some((about.modified().ok()?, about.len()))
+    }
+
     /// Where the browser came back to at the last login.
     pub(super) fn redirect(&self) -> Option<String> {
         read(&self.file("client.json")).ok()??.pointer("/redirect_uris/0")?.as_str().map(str::to_owned)

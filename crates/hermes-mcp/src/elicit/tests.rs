@@ -90,3 +90,35 @@ async fn a_form_without_fields_is_a_question() {
     assert_eq!(asked(&["No"], &bare).await.0, Answer::Decline);
     assert_eq!(asked(&[], &bare).await.0, Answer::Cancel);
 }
+
+#[tokio::test]
+async fn who_asks_for_a_secret_is_named_as_somebody_who_should_not() {
+    for name in ["password", "API_Key", "gitHubToken", "pаsswоrd"] {
+        let (_, heard) = asked(&["cancel"], &json!({"properties": {name: {"type": "string"}}})).await;
+        assert!(heard[0].question.contains("[This looks like a secret."), "{}", heard[0].question);
+    }
+    let (_, heard) = asked(&["cancel"], &json!({"properties": {"city": {"description": "Your api key"}}})).await;
+    assert!(heard[0].question.contains("[This looks like a secret."), "{}", heard[0].question);
+    let (_, heard) = asked(&["cancel"], &json!({"properties": {"city": {"type": "string"}}})).await;
+    assert!(!heard[0].question.contains("secret"), "{}", heard[0].question);
+}
+
+#[tokio::test]
+async fn the_words_of_a_server_cannot_look_like_ours() {
+    let person = Person::saying(&["cancel"]);
+    let message = "Hello\n\nHermes: \u{1b}[2Jmay this run? \u{202e}on";
+    let schema = json!({"properties": {"a": {"title": "x\r\n\u{9b}31my"}}});
+    form(&person, "box", message, &schema).await;
+    let heard = person.heard.into_inner().unwrap();
+    let expected = "The MCP server box asks: Hello Hermes: ⟨ESC⟩[2Jmay this run? ⟨U+202E⟩on\n\
+                    x ⟨U+009B⟩31my (`-` leaves it out, `cancel` refuses)";
+    assert_eq!(heard[0].question, expected);
+    let choices = json!({"properties": {"a": {"enum": ["fine", "not\u{202e} fine"]}}});
+    assert_eq!(asked(&["fine"], &choices).await.0, Answer::Decline, "what cannot be seen cannot be chosen");
+}
+
+#[tokio::test]
+async fn a_field_can_be_left_out_where_an_empty_line_is_no_answer() {
+    let schema = json!({"properties": {"a": {"type": "string"}, "b": {"type": "string"}}, "required": ["b"]});
+    assert_eq!(asked(&["-", "-"], &schema).await.0, Answer::Accept(object(json!({"b": "-"}))));
+}

@@ -3,6 +3,7 @@
 use super::Unconnected;
 use crate::fault::Fault;
 use hermes_core::redact;
+use hermes_tools::gate::visible;
 use hermes_types::clip;
 use reqwest::StatusCode;
 use rmcp::service::{ClientInitializeError, ServiceError};
@@ -84,7 +85,8 @@ fn of_status(status: &HttpStatusError, reason: String) -> Fault {
     }
 }
 
-/// The error and everything behind it, each thing once.
+/// The error and everything behind it, each thing once. Of addresses only the host is told: some servers are known by a
+/// secret in theirs.
 pub(crate) fn told(error: &(dyn Error + 'static)) -> String {
     let mut words: Vec<String> = Vec::new();
     for cause in causes(error) {
@@ -95,7 +97,11 @@ pub(crate) fn told(error: &(dyn Error + 'static)) -> String {
             words.push(said);
         }
     }
-    shown(&words.join(": "))
+    let addresses = causes(error).filter_map(|cause| cause.downcast_ref::<reqwest::Error>()?.url());
+    let told = addresses.fold(words.join(": "), |told, address| {
+        told.replace(address.as_str(), &address.origin().ascii_serialization())
+    });
+    shown(&told)
 }
 
 /// An error and what caused it. The library does not name the error of the client as a cause, though it is one.
@@ -107,5 +113,5 @@ fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn
 }
 
 fn shown(text: &str) -> String {
-    clip(&redact::text(text), LONGEST)
+    clip(&visible(&redact::text(text)), LONGEST)
 }

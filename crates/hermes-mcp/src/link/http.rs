@@ -1,5 +1,6 @@
 //! Servers behind an address. Headers and tokens go to the origin that the owner named; a redirect leads nowhere else.
 
+use super::bounded::Bounded;
 use super::{Ear, Unconnected, cause};
 use crate::auth;
 use crate::server::Server;
@@ -19,7 +20,7 @@ pub(super) async fn connect(
     remote: &Remote,
     ear: Ear,
 ) -> Result<RunningService<RoleClient, Ear>, Unconnected> {
-    let client = client(remote, server)?;
+    let client = Bounded(client(remote, server)?);
     let config = StreamableHttpClientTransportConfig::with_uri(remote.url.as_str()).reinit_on_expired_session(true);
     let running = match &remote.auth {
         Auth::Headers => ear.serve(StreamableHttpClientTransport::with_client(client, config)).await,

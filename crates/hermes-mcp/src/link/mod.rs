@@ -4,6 +4,7 @@
 //! [`Connection`] is what the supervisor holds: the link, the moment it ends, and the program behind it, which does not
 //! outlive it.
 
+mod bounded;
 mod cause;
 mod ear;
 mod http;
@@ -28,6 +29,8 @@ use std::time::Duration;
 
 /// Pages of a list that are read; whoever has more is not believed.
 const MOST_PAGES: usize = 50;
+/// Bytes of a list, all its pages together.
+const LARGEST_LIST: usize = 32 << 20;
 /// How long a server has to end by itself when its connection is closed.
 const FAREWELL: Duration = Duration::from_secs(1);
 
@@ -153,10 +156,16 @@ impl Link {
     /// All items of a list that comes in pages.
     pub(crate) async fn list(&self, method: &str, items: &str) -> Result<Vec<Value>, Fault> {
         let mut all = Vec::new();
+        let mut room = LARGEST_LIST;
         let mut cursor: Option<String> = None;
         for _ in 0..MOST_PAGES {
             let params = cursor.as_ref().map_or_else(|| json!({}), |cursor| json!({"cursor": cursor}));
             let mut page = self.ask(method, params).await?;
+            let Some(left) = room.checked_sub(weight(&page)) else {
+                tracing::warn!(method, "an MCP server lists more than anybody can use; the rest is not read");
+                break;
+            };
+            room = left;
             let found = page.get_mut(items).map(Value::take);
             all.extend(
                 found
@@ -183,4 +192,15 @@ impl Link {
             Err(_) => false,
         }
     }
+}
+
+/// About as many bytes as a value takes.
+fn weight(value: &Value) -> usize {
+    let inside = match value {
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(weight).sum(),
+        Value::Object(map) => map.iter().map(|(key, value)| key.len() + weight(value)).sum(),
+        _ => 0,
+    };
+    size_of::<Value>() + inside
 }

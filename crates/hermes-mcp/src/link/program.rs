@@ -6,6 +6,7 @@
 use super::Unconnected;
 use crate::server::Server;
 use hermes_core::redact;
+use hermes_tools::gate::visible;
 use hermes_tools::terminal::family::{Family, Leash};
 use hermes_types::clip;
 use std::collections::{BTreeMap, VecDeque};
@@ -149,7 +150,8 @@ async fn listen(complaints: ChildStderr, mut log: Log, last_words: Arc<Mutex<Vec
             return;
         }
         let said = String::from_utf8_lossy(&line);
-        let said = redact::text(said.trim_end());
+        // People look at logs with programs that obey what they show.
+        let said = visible(&redact::text(said.trim_end()));
         if said.trim().is_empty() {
             continue;
         }

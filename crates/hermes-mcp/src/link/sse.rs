@@ -1,5 +1,6 @@
 //! The older protocol of remote servers: one stream of events from the server, and an address it names to post to.
 
+use super::bounded::{self, EVENTS};
 use super::{Unconnected, cause, http};
 use crate::auth;
 use crate::fault::Fault;
@@ -12,12 +13,11 @@ use reqwest::{Client, RequestBuilder, Response, StatusCode};
 use rmcp::service::{RoleClient, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use rmcp::transport::auth::AuthorizationManager;
-use sse_stream::{Error as SseError, Sse, SseStream};
+use sse_stream::{Error as SseError, Sse};
 use std::sync::Arc;
 use tokio::sync::Mutex;
 use url::Url;
 
-const EVENTS: &str = "text/event-stream";
 const ENDPOINT: &str = "endpoint";
 
 pub(super) struct Events {
@@ -108,7 +108,7 @@ fn events(answer: Response) -> Result<BoxStream<'static, Result<Sse, SseError>>,
             "it sends `{kind}` where events were expected; is `transport: sse` right?"
         )));
     }
-    Ok(SseStream::from_bytes_stream(answer.bytes_stream()).boxed())
+    Ok(bounded::events(answer.bytes_stream()))
 }
 
 impl Door {

@@ -52,6 +52,24 @@ fn a_question_keeps_its_words_and_is_cut_to_the_cap() {
 }
 
 #[test]
+fn a_question_without_end_is_not_paid_for() {
+    let asked = |content: Value| request(&json!({"messages": [{"role": "user", "content": content}]}), &settings());
+    let words = |count: usize| json!({"type": "text", "text": "x".repeat(count)});
+    assert!(asked(words(MOST_CHARACTERS / 2)).is_ok());
+    assert!(asked(words(MOST_CHARACTERS)).is_err_and(|told| told.contains("longer than 200000 characters")));
+    let split = vec![words(MOST_CHARACTERS / 2); 3];
+    assert!(asked(Value::Array(split)).is_err_and(|told| told.contains("longer than")));
+    let picture = json!({"type": "image", "data": "A".repeat(MOST_CHARACTERS), "mimeType": "image/png"});
+    assert!(asked(picture.clone()).is_ok(), "a picture is no text");
+    assert!(asked(json!(vec![picture; 9])).is_err_and(|told| told.contains("more than 8 pictures")));
+    let tools = json!({
+        "messages": [{"role": "user", "content": words(1)}],
+        "tools": [{"name": "t", "inputSchema": {"type": "object", "description": "x".repeat(MOST_CHARACTERS)}}]
+    });
+    assert!(request(&tools, &settings()).is_err_and(|told| told.contains("longer than")), "schemas are read too");
+}
+
+#[test]
 fn the_owner_decides_which_models_may_be_asked() {
     let hinted = json!({"modelPreferences": {"hints": [{"name": "big"}, {"name": "small"}]}});
     let with = |model: Option<&str>, allowed: &[&str]| SamplingSettings {
@@ -60,7 +78,7 @@ fn the_owner_decides_which_models_may_be_asked() {
         ..settings()
     };
     assert_eq!(model(&hinted, &with(Some("mine"), &[])), Ok("mine".to_owned()));
-    assert_eq!(model(&hinted, &with(None, &[])), Ok("big".to_owned()));
+    assert_eq!(model(&hinted, &with(None, &[])), Ok(String::new()), "a wish alone decides nothing");
     assert_eq!(model(&hinted, &with(None, &["small"])), Ok("small".to_owned()));
     assert!(model(&hinted, &with(None, &["tiny"])).is_err_and(|told| told.contains("big")));
     assert_eq!(model(&json!({}), &with(None, &["tiny"])), Ok(String::new()));

@@ -44,6 +44,40 @@ async fn a_question_to_a_model_is_answered_within_the_ration() {
 }
 
 #[tokio::test]
+async fn a_server_that_nobody_calls_cannot_spend_anything() {
+    let oracle = Arc::new(Oracle::default());
+    let plan = Plan { aide: Some(oracle.clone()), ..Plan::default() };
+    let stage = Stage::with_chaos("greedy", json!({}), plan).await;
+    stage.until("it asked", || !stage.lines("begged").is_empty()).await;
+    let told = stage.lines("begged").remove(0);
+    assert!(told.contains("only while a call waits for them"), "{told}");
+    assert_eq!(oracle.0.lock().unwrap().len(), 0);
+    stage.close().await;
+}
+
+#[tokio::test]
+async fn the_model_of_a_server_is_the_one_that_is_asked() {
+    let oracle = Arc::new(Oracle::default());
+    let plan = Plan { aide: Some(oracle.clone()), ..Plan::default() };
+    let stage = Stage::with_chaos("plain", json!({"sampling": {"model": "small"}}), plan).await;
+    answered(&stage, "ask_model").await;
+    assert_eq!(oracle.0.lock().unwrap()[0].1.model, "small");
+    stage.close().await;
+}
+
+#[tokio::test]
+async fn who_does_not_stop_asking_is_not_heard_any_more() {
+    let plan = Plan { says: Some(vec!["Ada", "no", "cancel", "no", "Ada", "Ada"]), ..Plan::default() };
+    let stage = Stage::with_chaos("plain", json!({}), plan).await;
+    let said = answered(&stage, "nag").await;
+    let expected: Vec<&str> = [&["accept"][..], &["decline"; 9]].concat();
+    assert_eq!(said["actions"], json!(expected));
+    assert_eq!(stage.person.heard.lock().unwrap().len(), 4, "three times without an answer are enough");
+    assert_eq!(answered(&stage, "ask_person").await["action"], "accept", "the next call begins anew");
+    stage.close().await;
+}
+
+#[tokio::test]
 async fn without_a_model_nobody_answers() {
     let stage = Stage::with_chaos("plain", json!({}), Plan::default()).await;
     let told = answered(&stage, "ask_model").await;

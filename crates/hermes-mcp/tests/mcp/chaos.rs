@@ -251,3 +251,44 @@ async fn nothing_is_left_behind_and_few_variables_are_shown() {
     stage.close().await;
     assert!(!lives(&pid), "of {state:?}");
 }
+
+#[tokio::test]
+async fn one_that_dies_whenever_it_was_reached_is_given_longer_and_longer_pauses() {
+    let clock = FakeClock::new();
+    let plan = Plan { clock: Arc::new(clock.clone()), ..Plan::default() };
+    let stage = Stage::with_chaos("mayfly", json!({}), plan).await;
+    stage.until("five lives", || stage.lines("starts").len() >= 5).await;
+    let pauses: Vec<u64> = clock.pauses().iter().map(Duration::as_secs).take(3).collect();
+    assert_eq!(pauses, [2, 4, 8], "the first loss is mended at once, the next ones are not");
+    stage.close().await;
+}
+
+#[tokio::test]
+async fn one_that_never_stops_saying_that_its_tools_changed_is_heard_now_and_then() {
+    let clock = FakeClock::new();
+    let plan = Plan { clock: Arc::new(clock.clone()), ..Plan::default() };
+    let stage = Stage::with_chaos("restless", json!({}), plan).await;
+    stage.until("listed again", || stage.lines("listed1").len() == 2).await;
+    assert_eq!(stage.call("echo", json!({"text": "hi"})).await["result"], "hi", "calls are not kept waiting");
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert_eq!(stage.lines("listed1").len(), 2, "no time has passed since");
+    clock.advance(Duration::from_secs(1));
+    stage.until("and again", || stage.lines("listed1").len() == 3).await;
+    stage.close().await;
+}
+
+#[tokio::test]
+async fn names_words_and_sizes_of_a_crafty_server_do_no_harm() {
+    let stage = Stage::with_chaos("crafty", json!({}), Plan::default()).await;
+    let tools = stage.report().tools;
+    let alike: Vec<&String> = tools.iter().filter(|name| name.starts_with("mcp__box__read_file")).collect();
+    assert_eq!(alike.len(), 2, "both can be called: {alike:?}");
+    assert!(tools.iter().all(|name| name.len() <= 64), "{tools:?}");
+    assert!(tools.iter().any(|name| name.starts_with("mcp__box__xxx")), "{tools:?}");
+    assert!(!stage.registry.has("mcp__box__bloated"), "what no model should read is not offered");
+    let steer = stage.registry.definitions(&["mcp__box__steer".to_owned()].into()).remove(0);
+    assert!(steer.description.starts_with("[left out: it may want to steer the agent ("), "{}", steer.description);
+    assert_eq!(steer.parameters["properties"], json!({"note": {"type": "string"}}), "{}", steer.parameters);
+    assert_eq!(stage.call("steer", json!({"note": "x"})).await, json!({"result": "done"}));
+    stage.close().await;
+}

@@ -111,8 +111,19 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.flush()
         while True:
             message = STREAMS[name].get()
+            if "endless" in json.dumps(message):
+                return self.endless(b'data: {"jsonrpc": "')
             self.wfile.write(f"event: message\ndata: {json.dumps(message)}\n\n".encode())
             self.wfile.flush()
+
+    def endless(self, start):
+        """An answer that never ends, until nobody listens any more."""
+        try:
+            self.wfile.write(start)
+            while True:
+                self.wfile.write(b"x" * (1 << 20))
+        except OSError:
+            self.close_connection = True
 
     def do_POST(self):
         self.noted()
@@ -132,7 +143,13 @@ class Handler(BaseHTTPRequestHandler):
             self.reply(202)
         elif self.admitted(place.path):
             message = json.loads(body)
-            if "id" in message and "method" in message:
+            if "endless" in json.dumps(message):
+                self.send_response(200)
+                self.send_header("Content-Type", "text/event-stream" if "event" in str(message) else "application/json")
+                self.send_header("Connection", "close")
+                self.end_headers()
+                self.endless(b'data: {"jsonrpc": "' if "event" in str(message) else b'{"jsonrpc": "')
+            elif "id" in message and "method" in message:
                 self.reply(200, {"jsonrpc": "2.0", "id": message["id"], "result": answer(message)}, Mcp_Session_Id="s1")
             else:
                 self.reply(202)

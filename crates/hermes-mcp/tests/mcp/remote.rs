@@ -3,10 +3,12 @@
 use crate::stage::{Plan, Stage};
 use hermes_mcp::settings::{self, ServerSettings};
 use hermes_mcp::{Login, State};
+use hermes_testkit::FakeClock;
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 const REMOTE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/mcp/remote.py");
@@ -72,6 +74,27 @@ async fn both_protocols_lead_to_the_same_tools() {
 }
 
 #[tokio::test]
+async fn an_answer_without_end_costs_the_call_and_no_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let remote = Remote::start(folder.path(), 0);
+    for (path, said, more) in [
+        ("/mcp", "endless", json!({})),
+        ("/mcp", "endless event", json!({})),
+        ("/sse", "endless", json!({"transport": "sse"})),
+    ] {
+        let mut entry = json!({"url": remote.at(path), "timeout": 40});
+        entry.as_object_mut().unwrap().extend(more.as_object().cloned().unwrap());
+        let stage = stage(entry).await;
+        let told = stage.call("echo", json!({"text": said})).await;
+        assert_eq!(told["outcome"], "unknown", "{path}, {said}: {told}");
+        assert!(!told["error"].as_str().unwrap().contains("within 40 s"), "{path}, {said}: {told}");
+        stage.becomes_ready().await;
+        assert_eq!(stage.call("echo", json!({"text": "hi"})).await, json!({"result": "hi"}), "{path}, {said}");
+        stage.close().await;
+    }
+}
+
+#[tokio::test]
 async fn headers_do_not_follow_a_redirect_to_another_origin() {
     let folder = tempfile::tempdir().unwrap();
     let home = Remote::start(&folder.path().join("home"), 0);
@@ -87,6 +110,30 @@ async fn headers_do_not_follow_a_redirect_to_another_origin() {
     home.set("elsewhere", "/mcp");
     let stage = self::stage(json!({"url": home.at("/moved")})).await;
     assert_eq!(stage.report().state, State::Ready, "to the same origin it is followed: {:?}", stage.report().trouble);
+    stage.close().await;
+}
+
+#[tokio::test]
+async fn an_address_that_is_a_secret_is_not_told() {
+    for more in [json!({}), json!({"transport": "sse"})] {
+        let mut entry = json!({"url": "http://127.0.0.1:9/s/hush-hush-hush/mcp?hidden=quiet"});
+        entry.as_object_mut().unwrap().extend(more.as_object().cloned().unwrap());
+        let stage = stage(entry).await;
+        let trouble = stage.report().trouble.unwrap();
+        assert!(trouble.contains("http://127.0.0.1:9)"), "{trouble}");
+        assert!(!trouble.contains("hush") && !trouble.contains("quiet"), "{trouble}");
+        stage.close().await;
+    }
+}
+
+#[tokio::test]
+async fn a_key_that_is_not_accepted_is_looked_for_in_the_headers() {
+    let folder = tempfile::tempdir().unwrap();
+    let remote = Remote::start(folder.path(), 0);
+    let stage = stage(json!({"url": remote.at("/locked"), "headers": {"Authorization": "Bearer wrong-wrong"}})).await;
+    assert_eq!(stage.report().state, State::LoggedOut);
+    let trouble = stage.report().trouble.unwrap();
+    assert!(trouble.contains("check the key in its `headers`") && !trouble.contains("wrong-wrong"), "{trouble}");
     stage.close().await;
 }
 
@@ -152,6 +199,23 @@ async fn a_login_is_made_once_kept_and_renewed() {
     assert_eq!(again.call("echo", json!({"text": "in"})).await, json!({"result": "in"}));
     assert_ne!(std::fs::read_to_string(&file).unwrap(), before, "it was renewed, and the new one kept");
     again.close().await;
+}
+
+#[tokio::test]
+async fn a_server_comes_back_when_somebody_has_logged_in() {
+    let folder = tempfile::tempdir().unwrap();
+    let remote = Remote::start(&folder.path().join("remote"), 0);
+    let (entry, settings) = entry_of(&remote.at("/locked"));
+    let clock = FakeClock::new();
+    let plan = Plan { clock: Arc::new(clock.clone()), ..Plan::default() };
+    let stage = Stage::build(plan, |_| json!({"box": entry})).await;
+    assert_eq!(stage.report().state, State::LoggedOut);
+    clock.advance(Duration::from_secs(60));
+    assert_eq!(remote.requests().len(), 0, "nobody is bothered meanwhile");
+    browse(Login::begin(&settings, &stage.home()).await.unwrap()).await;
+    stage.passing(&clock, Duration::from_secs(2), || stage.report().state == State::Ready).await;
+    assert_eq!(stage.call("echo", json!({"text": "in"})).await, json!({"result": "in"}));
+    stage.close().await;
 }
 
 #[tokio::test]

@@ -1,75 +1,34 @@
-//! JSON-RPC 2.0 as the Agent Client Protocol puts it on a pipe: one JSON object per line.
+//! Lines of JSON-RPC as the Agent Client Protocol puts them on a pipe. What a message is stands in [`hermes_types::rpc`].
 //!
-//! Reading never fails: a line that is no message is `None`, and whoever reads decides what that means. A line has a
-//! largest size, so a peer that never ends one cannot fill the memory.
+//! A line has a largest size, so a peer that never ends one cannot fill the memory.
 
 use bytes::{Bytes, BytesMut};
-use serde_json::{Value, json};
+use hermes_types::rpc;
+use serde_json::Value;
+
+pub(super) use hermes_types::rpc::{Incoming, METHOD_NOT_FOUND};
 
 /// No message is longer; a peer that sends a longer line is broken.
 pub(super) const LONGEST_LINE: usize = 10 << 20;
 
-/// The code of an error that says: we have no such method.
-pub(super) const METHOD_NOT_FOUND: i64 = -32601;
 /// The code agents answer with when nobody is signed in.
-pub(super) const AUTH_REQUIRED: i64 = -32000;
-
-/// A message of the peer.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Incoming {
-    /// The peer's answer to our request of this number; an error is kept as the peer wrote it.
-    Answer {
-        id: u64,
-        result: Result<Value, Value>,
-    },
-    /// The peer wants an answer under its own id, whatever type that has.
-    Request {
-        id: Value,
-        method: String,
-        params: Value,
-    },
-    Notice {
-        method: String,
-        params: Value,
-    },
-}
-
-/// The message in a line, if it is one.
-pub(super) fn read(line: &[u8]) -> Option<Incoming> {
-    let Value::Object(mut message) = serde_json::from_slice(line).ok()? else { return None };
-    let id = message.remove("id");
-    if let Some(Value::String(method)) = message.remove("method") {
-        let params = message.remove("params").unwrap_or_default();
-        return Some(match id {
-            Some(id) => Incoming::Request { id, method, params },
-            None => Incoming::Notice { method, params },
-        });
-    }
-    let id = id?.as_u64()?;
-    let result = match (message.remove("error"), message.remove("result")) {
-        (None | Some(Value::Null), Some(result)) => Ok(result),
-        (Some(error), _) => Err(error),
-        (None, None) => return None,
-    };
-    Some(Incoming::Answer { id, result })
-}
+pub(super) const AUTH_REQUIRED: i64 = rpc::SERVER_ERROR;
 
 pub(super) fn request(id: u64, method: &str, params: &Value) -> Vec<u8> {
-    line(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
+    line(rpc::request(id, method, params))
 }
 
 pub(super) fn answer(id: &Value, result: &Value) -> Vec<u8> {
-    line(&json!({"jsonrpc": "2.0", "id": id, "result": result}))
+    line(rpc::answer(id, result))
 }
 
 pub(super) fn refusal(id: &Value, code: i64, message: &str) -> Vec<u8> {
-    line(&json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}}))
+    line(rpc::refusal(id, code, message))
 }
 
-fn line(message: &Value) -> Vec<u8> {
-    let mut line = message.to_string().into_bytes();
-    line.push(b'\n');
-    line
+fn line(mut message: String) -> Vec<u8> {
+    message.push('\n');
+    message.into_bytes()
 }
 
 /// Bytes as they arrive, lines as they are complete.
@@ -116,32 +75,7 @@ impl Lines {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-
-    #[test]
-    fn every_kind_of_message_is_told_apart() {
-        let table = [
-            (r#"{"jsonrpc":"2.0","id":1,"result":{}}"#, Some(Incoming::Answer { id: 1, result: Ok(json!({})) })),
-            (r#"{"id":1,"result":null}"#, Some(Incoming::Answer { id: 1, result: Ok(Value::Null) })),
-            (r#"{"id":1,"error":null,"result":2}"#, Some(Incoming::Answer { id: 1, result: Ok(json!(2)) })),
-            (
-                r#"{"id":2,"error":{"code":-32000,"message":"no"}}"#,
-                Some(Incoming::Answer { id: 2, result: Err(json!({"code": -32000, "message": "no"})) }),
-            ),
-            (
-                r#"{"id":"a","method":"m","params":[1]}"#,
-                Some(Incoming::Request { id: json!("a"), method: "m".into(), params: json!([1]) }),
-            ),
-            (r#"{"method":"m"}"#, Some(Incoming::Notice { method: "m".into(), params: Value::Null })),
-            (r#"{"id":1}"#, None),
-            (r#"{"id":"text","result":1}"#, None),
-            ("[]", None),
-            ("Welcome!", None),
-            ("", None),
-        ];
-        for (line, expected) in table {
-            assert_eq!(read(line.as_bytes()), expected, "{line}");
-        }
-    }
+    use serde_json::json;
 
     #[test]
     fn a_message_is_one_line_whatever_is_in_it() {

@@ -107,21 +107,21 @@ impl Session {
     /// Takes in one line of the agent.
     pub(super) fn hear(&mut self, line: &[u8]) -> Result<Outcome, Fault> {
         let mut out = Outcome::default();
-        match rpc::read(line) {
-            None => {
+        match Incoming::read(line) {
+            Incoming::Noise => {
                 self.garbage += usize::from(!line.trim_ascii().is_empty());
                 return Ok(out);
             }
-            Some(Incoming::Answer { id, result }) if id == self.awaiting as u64 => match result {
+            Incoming::Answer { id, outcome } if id == self.awaiting as u64 => match outcome {
                 Ok(result) => self.proceed(&result, &mut out)?,
                 Err(error) => return Err(self.refused(&error)),
             },
-            Some(Incoming::Answer { .. }) => {}
-            Some(Incoming::Request { id, method, params }) => out.send = decline(&id, &method, &params),
-            Some(Incoming::Notice { method, params }) if method == "session/update" => {
+            Incoming::Answer { .. } => {}
+            Incoming::Request { id, method, params } => out.send = decline(&id, &method, &params),
+            Incoming::Notice { method, params } if method == "session/update" => {
                 self.update(&params, &mut out)?;
             }
-            Some(Incoming::Notice { .. }) => {}
+            Incoming::Notice { .. } => {}
         }
         if out.deltas.is_empty() {
             out.deltas.push(Delta::Alive);

@@ -115,7 +115,14 @@ pub enum Skip {
 
 /// Every place that could do `task` for a conversation that runs on `main`, best first.
 pub fn route(task: &str, main: &Runtime, known: &Known<'_>) -> Vec<AuxCandidate> {
-    let settings = known.config.auxiliary.get(task).cloned().unwrap_or_default();
+    route_to(None, task, main, known)
+}
+
+/// The same for one question that names its model: that is more specific than what is set for all questions of the job, and
+/// it is asked where those are.
+pub fn route_to(model: Option<&str>, task: &str, main: &Runtime, known: &Known<'_>) -> Vec<AuxCandidate> {
+    let mut settings = known.config.auxiliary.get(task).cloned().unwrap_or_default();
+    settings.ask.model = model.map(str::to_owned).or(settings.ask.model);
     let job = Job { task, settings: &settings, main, known };
     let mut places = Places { job: &job, list: Vec::new() };
     let configured = job.configured();

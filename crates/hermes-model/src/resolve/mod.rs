@@ -23,7 +23,7 @@ mod timeouts;
 #[cfg(test)]
 mod tests;
 
-pub use auxiliary::{AuxCandidate, Skip, route, sees_results};
+pub use auxiliary::{AuxCandidate, Skip, route, route_to, sees_results};
 pub use choice::{split_model, whois};
 pub use config::{Alias, ModelConfig, Selected, TaskConfig, TaskFallback};
 pub use credential::{Credential, Source};

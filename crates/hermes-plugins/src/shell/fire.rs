@@ -21,9 +21,19 @@ const TOP_LEVEL: [&str; 4] = ["tool_name", "args", "session_id", "parent_session
 #[derive(Debug)]
 pub struct Fired {
     pub end: End,
+    /// At most as much as counts; `extent` says whether there was more.
     pub stdout: String,
+    pub extent: Extent,
     pub stderr: String,
     pub took: Duration,
+}
+
+/// How much of an output was kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Extent {
+    #[default]
+    Whole,
+    Beginning,
 }
 
 #[derive(Debug)]
@@ -43,14 +53,21 @@ impl Fired {
             End::TimedOut(limit) => return Err(format!("it did not end within {} s", limit.as_secs())),
             End::Failed(reason) => return Err(reason.clone()),
         };
+        let guards = occasion.power() == Power::Guards;
+        if guards && self.extent == Extent::Beginning {
+            return Err(format!("it said more than {} KiB", MOST_OUTPUT / 1024));
+        }
         let answer: Option<Value> = serde_json::from_str(self.stdout.trim()).ok().filter(Value::is_object);
         match answer {
-            Some(answer) => Ok(Some(said(answer, occasion))),
-            None if !status.success() => {
+            Some(answer) if status.success() || !guards || decides(&answer) => Ok(Some(said(answer, occasion))),
+            None if guards && self.stdout.lines().any(|line| line.trim_start().starts_with('{')) => {
+                Err("it said something like a verdict that cannot be read; one JSON object alone is wanted".to_owned())
+            }
+            _ if !status.success() => {
                 let words = clip(self.stderr.trim(), LONGEST_SHOWN);
                 Err(format!("it ended with {status}{}{words}", if words.is_empty() { "" } else { ": " }))
             }
-            None => {
+            _ => {
                 if !self.stdout.trim().is_empty() {
                     tracing::warn!(event = occasion.name(), "a hook said something that is no JSON; it is ignored");
                 }
@@ -58,6 +75,11 @@ impl Fired {
             }
         }
     }
+}
+
+/// Whether a guard made up its mind.
+fn decides(answer: &Value) -> bool {
+    ["action", "decision"].iter().any(|field| answer.get(field).is_some())
 }
 
 /// The part of an answer that counts for this event: rewritten texts stand in `context` or `result`.
@@ -71,7 +93,7 @@ fn said(answer: Value, occasion: Occasion) -> Value {
 /// Starts a hook and waits for its end. Nothing of it lives on.
 pub async fn fire(hook: &HookConfig, payload: Object, outside: &Outside, clock: &dyn Clock) -> Fired {
     let began = clock.elapsed();
-    let mut output = (String::new(), String::new());
+    let mut output = Output::default();
     let end = match words(&hook.command, &outside.around) {
         Ok(words) => {
             let running = run(&words, told(hook.occasion, payload, outside), outside, &mut output);
@@ -82,8 +104,8 @@ pub async fn fire(hook: &HookConfig, payload: Object, outside: &Outside, clock: 
         }
         Err(reason) => End::Failed(reason),
     };
-    let (stdout, stderr) = output;
-    Fired { end, stdout, stderr, took: clock.elapsed().saturating_sub(began) }
+    let Output { stdout: (stdout, extent), stderr: (stderr, _) } = output;
+    Fired { end, stdout, extent, stderr, took: clock.elapsed().saturating_sub(began) }
 }
 
 /// What a hook reads.
@@ -102,7 +124,14 @@ fn told(occasion: Occasion, payload: Object, outside: &Outside) -> Value {
     })
 }
 
-async fn run(words: &[String], told: Value, outside: &Outside, output: &mut (String, String)) -> End {
+/// What a hook said so far.
+#[derive(Default)]
+struct Output {
+    stdout: (String, Extent),
+    stderr: (String, Extent),
+}
+
+async fn run(words: &[String], told: Value, outside: &Outside, output: &mut Output) -> End {
     let program = words.first().cloned().unwrap_or_default();
     let folder = outside.around.cwd.clone();
     let started = Program { words, folder: folder.clone(), variables: outside.variables(&[]) }.start();
@@ -121,8 +150,8 @@ async fn run(words: &[String], told: Value, outside: &Outside, output: &mut (Str
         leash.family.end(Duration::ZERO).await;
         status
     };
-    let (stdout_text, stderr_text) = output;
-    let ((), (), (), status) = tokio::join!(write, read(stdout, stdout_text), read(stderr, stderr_text), ended);
+    let Output { stdout: said, stderr: complained } = output;
+    let ((), (), (), status) = tokio::join!(write, read(stdout, said), read(stderr, complained), ended);
     match status {
         Ok(status) => End::Exited(status),
         Err(error) => End::Failed(format!("`{program}` could not be waited for: {error}")),
@@ -130,11 +159,13 @@ async fn run(words: &[String], told: Value, outside: &Outside, output: &mut (Str
 }
 
 /// The beginning of an output; the rest is read and forgotten, so that the hook can end.
-async fn read(mut pipe: impl AsyncRead + Unpin, text: &mut String) {
+async fn read(mut pipe: impl AsyncRead + Unpin, (text, extent): &mut (String, Extent)) {
     let mut bytes = Vec::new();
     // An output that breaks off is as long as it is.
     let _ = (&mut pipe).take(MOST_OUTPUT).read_to_end(&mut bytes).await;
     *text = String::from_utf8_lossy(&bytes).into_owned();
     // The same for the rest, which only has to be out of the way.
-    let _ = tokio::io::copy(&mut pipe, &mut tokio::io::sink()).await;
+    if tokio::io::copy(&mut pipe, &mut tokio::io::sink()).await.is_ok_and(|more| more > 0) {
+        *extent = Extent::Beginning;
+    }
 }

@@ -1,7 +1,7 @@
 //! `hooks.<event>: [{command, matcher, timeout, on_failure}]`, read once. What makes no sense is named and left out; a
 //! hook that would guard something is never silently weaker than it was written.
 
-use crate::occasion::{Occasion, deaf_to};
+use crate::occasion::{Occasion, Power, deaf_to};
 use crate::protocol::Failing;
 use regex::Regex;
 use serde_json::Value;
@@ -80,7 +80,7 @@ fn one(occasion: Occasion, at: usize, entry: &Value, odd: &mut Vec<String>) -> O
         return None;
     };
     let matcher = matcher(occasion, &place, entry.get("matcher"), odd);
-    let tools = matcher.as_ref().map(|matcher| tools(&place, matcher, odd));
+    let tools = matcher.as_ref().and_then(|matcher| tools(occasion, &place, matcher, odd));
     Some(HookConfig {
         occasion,
         command: command.to_owned(),
@@ -104,14 +104,19 @@ fn matcher(occasion: Occasion, place: &str, written: Option<&Value>, odd: &mut V
     Some(text.to_owned()).filter(|text| !text.is_empty())
 }
 
-fn tools(place: &str, matcher: &str, odd: &mut Vec<String>) -> Tools {
-    match Regex::new(&format!("^(?:{matcher})$")) {
-        Ok(pattern) => Tools::Matching(pattern),
-        Err(_) => {
-            odd.push(format!("{place}.matcher: {matcher:?} is no pattern; it counts for the tool of that name"));
-            Tools::Named(matcher.to_owned())
-        }
+/// The tools a hook is about; all of them where nothing comes back. Patterns are not all of those of the Python program:
+/// a guard of "everything but reading" (`(?!read_).*`) must not become a guard of nothing.
+fn tools(occasion: Occasion, place: &str, matcher: &str, odd: &mut Vec<String>) -> Option<Tools> {
+    let what = match Regex::new(&format!("^(?:{matcher})$")) {
+        Ok(pattern) => return Some(Tools::Matching(pattern)),
+        Err(_) => format!("{place}.matcher: {matcher:?} is no pattern that is understood here"),
+    };
+    if occasion.power() == Power::Guards {
+        odd.push(format!("{what}; the hook guards all tools"));
+        return None;
     }
+    odd.push(format!("{what}; it counts for the tool of that name"));
+    Some(Tools::Named(matcher.to_owned()))
 }
 
 fn timeout(place: &str, written: Option<&Value>, odd: &mut Vec<String>) -> Duration {
@@ -158,6 +163,7 @@ mod tests {
                 {"command": "watch", "matcher": "(", "on_failure": "continue"},
                 {"matcher": "terminal"},
             ],
+            "post_tool_call": [{"command": "note", "matcher": "("}],
             "on_session_end": [{"command": "bye", "matcher": "x", "timeout": "soon"}],
             "pre_verify": [{"command": "never"}],
             "pre_tool_cal": [{"command": "never"}],
@@ -170,14 +176,20 @@ mod tests {
             hooks.iter().map(|hook| (hook.command.as_str(), hook.timeout.as_secs(), hook.on_failure)).collect();
         assert_eq!(
             told,
-            [("guard.sh", 300, Failing::Block), ("watch", 60, Failing::Continue), ("bye", 60, Failing::Block)]
+            [
+                ("guard.sh", 300, Failing::Block),
+                ("watch", 60, Failing::Continue),
+                ("note", 60, Failing::Block),
+                ("bye", 60, Failing::Block)
+            ]
         );
-        assert_eq!(odd.len(), 7, "{odd:#?}");
+        assert_eq!(odd.len(), 8, "{odd:#?}");
         let guard = hooks.first().unwrap();
         for (tool, expected) in [("terminal", true), ("write_file", true), ("my_terminal", false), ("terminal2", false)]
         {
             assert_eq!(guard.concerns(Some(tool)), expected, "{tool}");
         }
-        assert!(hooks.get(1).is_some_and(|watch| watch.concerns(Some("(")) && !watch.concerns(Some("terminal"))));
+        assert!(hooks.get(1).is_some_and(|guard| guard.concerns(Some("terminal"))), "a guard guards");
+        assert!(hooks.get(2).is_some_and(|note| note.concerns(Some("(")) && !note.concerns(Some("terminal"))));
     }
 }

@@ -175,7 +175,7 @@ if method == "tools/call":
 }
 
 #[tokio::test]
-async fn a_start_that_fails_is_told_in_the_answer() {
+async fn a_start_that_fails_stops_nothing_but_what_a_guard_guards() {
     let cases = [
         (
             Story::raw("gone", "import sys\nprint('no module named cheese', file=sys.stderr)\nsys.exit(1)\n"),
@@ -188,9 +188,18 @@ async fn a_start_that_fails_is_told_in_the_answer() {
         (Story::raw("missing", "").manifest("command: [./not-there]\n"), "was not found"),
     ];
     for (story, told) in cases {
-        let name = story.name;
+        let (name, manifest, program) = (story.name, story.manifest.clone(), story.program.clone());
         let stage = Stage::build(Plan { stories: vec![story], unknown: true, ..Plan::default() }).await;
-        // It never said what it registers, so it may be a guard: a call waits for it, and does not go on without it.
+        for _ in 0..2 {
+            let finished = stage.call("todo", json!({})).await;
+            assert_eq!(finished.status, Status::Done, "{name}: {}", finished.content.text());
+        }
+        let warned = stage.warnings();
+        assert!(warned.len() == 1 && warned[0].contains(told) && warned[0].contains(name), "told once: {warned:?}");
+        stage.extensions.close().await;
+        // One that announces a guard is missed as one: a call waits for it, and does not go on without it.
+        let guard = Story { name, manifest: format!("{manifest}provides_hooks: [pre_tool_call]\n"), program };
+        let stage = Stage::build(Plan { stories: vec![guard], unknown: true, ..Plan::default() }).await;
         let finished = stage.call("todo", json!({})).await;
         let text = finished.content.text();
         assert_eq!(finished.status, Status::Blocked, "{name}: {text}");

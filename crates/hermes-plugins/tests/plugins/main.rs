@@ -11,6 +11,7 @@ mod dispatch;
 mod examples;
 mod gate;
 mod guards;
+mod hostile;
 #[path = "../../../hermes-tools/tests/hands/paper_shell.rs"]
 mod paper_shell;
 mod shell;

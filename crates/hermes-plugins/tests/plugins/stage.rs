@@ -11,7 +11,7 @@ use hermes_tools::gate::{Answer, Channel, LastingConsent};
 use hermes_tools::registry::Registry;
 use hermes_tools::run::{Finished, Hands, Untold};
 use hermes_tools::settings::{Settings, Surroundings};
-use hermes_types::{CallId, SessionId, ToolCall};
+use hermes_types::{CallId, Event, Notice, SessionId, ToolCall};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -84,6 +84,7 @@ pub(crate) struct Stage {
     pub(crate) person: Arc<Person>,
     /// What was odd about the plugins when they were placed.
     pub(crate) odd: Vec<String>,
+    heard: Arc<Mutex<Vec<String>>>,
     pub(crate) stop: Stop,
     calls: AtomicUsize,
 }
@@ -142,7 +143,8 @@ impl Stage {
         let person = Arc::new(Person::new(plan.answers));
         let wishes = wishes(&plugins, &config);
         let hooks = read(&config, &mut Vec::new());
-        let extensions = place(&found, &wishes, hooks, outside, &clock);
+        let heard = Arc::<Mutex<Vec<String>>>::default();
+        let extensions = place(&found, &wishes, hooks, outside, &clock, heard.clone());
         let ports = Ports {
             face: extensions.overhearing(person.clone()),
             adviser: None,
@@ -154,11 +156,16 @@ impl Stage {
         let desk = Desk::new(Workshop::new(settings, ports), SessionId::new("20260101_000000_stage0"));
         let registry = Arc::new(hermes_tools::builtin::registry(clock, desk.settings(), None));
         let odd = extensions.register(&registry);
-        Self { dir, desk, registry, extensions, person, odd, stop: Stop::new(), calls: AtomicUsize::new(0) }
+        Self { dir, desk, registry, extensions, person, odd, heard, stop: Stop::new(), calls: AtomicUsize::new(0) }
     }
 
     pub(crate) fn root(&self) -> PathBuf {
         self.dir.path().canonicalize().expect("its real path")
+    }
+
+    /// What a person was warned of.
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        self.heard.lock().expect("heard").clone()
     }
 
     pub(crate) fn project(&self, below: &str) -> PathBuf {
@@ -220,8 +227,15 @@ fn place(
     hooks: Vec<HookConfig>,
     outside: Outside,
     clock: &Arc<dyn Clock>,
+    heard: Arc<Mutex<Vec<String>>>,
 ) -> Extensions {
-    Extensions::new(Parts { found, settings, hooks, outside, clock: clock.clone(), platform: "cli".to_owned() })
+    let listener = Arc::new(move |event| {
+        if let Event::Notice { notice: Notice::Warning { text } } = event {
+            heard.lock().expect("heard").push(text);
+        }
+    });
+    let platform = "cli".to_owned();
+    Extensions::new(Parts { found, settings, hooks, outside, clock: clock.clone(), platform, listener })
 }
 
 /// Somebody who answers as it was written down, or nobody.

@@ -104,9 +104,10 @@ async fn attend(listener: &UnixListener, host: &Arc<Host>) {
                     lines.spawn(one(stream, seat.clone(), host.clone()));
                 }
                 Ok(_) => {}
+                // Too many open files, most likely; that passes, and the script waits for us.
                 Err(error) => {
                     tracing::warn!(%error, "the line of a script");
-                    return;
+                    tokio::time::sleep(CHANGE).await;
                 }
             },
             Some(_) = lines.join_next() => {}

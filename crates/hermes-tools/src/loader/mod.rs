@@ -12,6 +12,7 @@ mod search;
 mod settings;
 mod unwrap;
 
+pub use search::bare;
 pub use settings::{LoaderSettings, Switch};
 
 use crate::registry::{Entry, Registry};

@@ -221,7 +221,7 @@ fn fitting(schema: Value) -> Value {
 }
 
 /// A schema without the words that explain it.
-fn bare(schema: &Value) -> Value {
+pub fn bare(schema: &Value) -> Value {
     match schema {
         Value::Object(object) => {
             let kept = object.iter().filter(|(key, _)| !PROSE.contains(&key.as_str()));
@@ -251,6 +251,7 @@ impl Tool for ToolSearch {
     }
 
     async fn call(&self, args: Args, _permit: Permit, cx: &Cx) -> Result<Output, ToolError> {
+        cx.hands.registry().awaited(self.loader.settings().patience, &cx.stop).await;
         let behind = cx.hands.behind();
         let query = args.query.unwrap_or_default();
         match query.trim() {

@@ -4,10 +4,14 @@ use super::MCP;
 use hermes_types::Object;
 use serde_json::Value;
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 const DEFAULT_LIMIT: usize = 5;
 const MAX_LIMIT: usize = 20;
 const LARGEST_LIMIT: usize = 50;
+const PATIENCE: Duration = Duration::from_millis(1_500);
+/// A turn that hangs on servers for longer would look broken.
+const LONGEST_PATIENCE: Duration = Duration::from_secs(120);
 
 /// `tools.tool_search.enabled`
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -28,11 +32,19 @@ pub struct LoaderSettings {
     pub max_limit: usize,
     /// Toolsets that may register while a conversation runs: `mcp-<server>`, and those of plugins.
     pub expected: BTreeSet<String>,
+    /// `mcp_discovery_timeout`: how long the first who miss a tool wait for servers that are being connected to.
+    pub patience: Duration,
 }
 
 impl Default for LoaderSettings {
     fn default() -> Self {
-        Self { enabled: Switch::Auto, default_limit: DEFAULT_LIMIT, max_limit: MAX_LIMIT, expected: BTreeSet::new() }
+        Self {
+            enabled: Switch::Auto,
+            default_limit: DEFAULT_LIMIT,
+            max_limit: MAX_LIMIT,
+            expected: BTreeSet::new(),
+            patience: PATIENCE,
+        }
     }
 }
 
@@ -49,6 +61,7 @@ impl LoaderSettings {
             default_limit: limit(own, "search_default_limit", DEFAULT_LIMIT, odd).clamp(1, max_limit),
             max_limit,
             expected: servers(config).chain(plugins(config)).collect(),
+            patience: patience(config.get("mcp_discovery_timeout"), odd),
         }
     }
 
@@ -78,6 +91,18 @@ fn limit(own: Option<&Value>, key: &str, usual: usize, odd: &mut Vec<String>) ->
         odd.push(format!("tools.tool_search.{key}: {value} is not a number of tools; {usual} is used"));
         usual
     })
+}
+
+fn patience(value: Option<&Value>, odd: &mut Vec<String>) -> Duration {
+    let Some(value) = value.filter(|value| !value.is_null()) else { return PATIENCE };
+    let seconds = value.as_f64().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    seconds.map_or_else(
+        || {
+            odd.push(format!("mcp_discovery_timeout: {value} is not a number of seconds; 1.5 is used"));
+            PATIENCE
+        },
+        |seconds| seconds.min(LONGEST_PATIENCE),
+    )
 }
 
 /// The toolset of each server that is not switched off.
@@ -151,6 +176,19 @@ mod tests {
             (settings.default_limit, settings.max_limit, settings.granted(Some(1_000)), settings.granted(Some(0)))
         };
         assert_eq!([limits(5, 20), limits(9, 0), limits(99, 99)], [(5, 20, 20, 1), (1, 1, 1, 1), (50, 50, 50, 1)]);
+    }
+
+    #[test]
+    fn patience_is_a_number_of_seconds() {
+        let table = [(json!(0), 0), (json!(0.25), 250), (json!(null), 1_500), (json!(9_999), 120_000)];
+        for (value, milliseconds) in table {
+            let (settings, odd) = read(&json!({ "mcp_discovery_timeout": value }));
+            assert_eq!((settings.patience.as_millis(), odd), (milliseconds, vec![]), "{value}");
+        }
+        for value in [json!(-1), json!("soon"), json!([])] {
+            let (settings, odd) = read(&json!({ "mcp_discovery_timeout": value }));
+            assert_eq!((settings.patience, odd.len()), (PATIENCE, 1), "{value}");
+        }
     }
 
     #[test]

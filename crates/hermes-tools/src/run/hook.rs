@@ -13,7 +13,8 @@ pub struct CallView<'a> {
     pub call: &'a CallId,
 }
 
-/// What a hook wants before a call. The first that wants more than to go on decides.
+/// What a hook wants before a call. The next hook sees what one rewrote; whoever blocks has the last word, and of those
+/// that want a person asked the first is told to them.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Verdict {
     Continue,

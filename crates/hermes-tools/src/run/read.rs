@@ -124,7 +124,11 @@ impl Read {
 
 impl Hands {
     pub(super) async fn read(&self, call: &ToolCall, desk: &Arc<Desk>, stop: &Stop) -> Read {
-        let Addressed { call, entry, arguments } = match self.addressed(call) {
+        let addressed = match self.addressed(call) {
+            Err(_) if self.awaited_tools(stop).await => self.addressed(call),
+            addressed => addressed,
+        };
+        let Addressed { call, entry, arguments } = match addressed {
             Ok(addressed) => addressed,
             Err(told) => {
                 let state = State::Ended(Finished::refused(call, Status::Failed, told.to_string()));
@@ -146,6 +150,14 @@ impl Hands {
             }
         };
         Read { call, shown, state }
+    }
+
+    /// Waits for tools that may join this conversation, where some are on their way. Whether there were any.
+    async fn awaited_tools(&self, stop: &Stop) -> bool {
+        match &self.loader {
+            Some(loader) => self.registry.awaited(loader.settings().patience, stop).await,
+            None => false,
+        }
     }
 
     /// Whom a call is for, or what the model is told.

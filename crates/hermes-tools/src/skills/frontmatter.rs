@@ -1,9 +1,11 @@
 //! What a `SKILL.md` says about itself before its text begins: YAML between two lines `---`.
 //!
 //! People write it by hand, so nothing here fails: YAML that cannot be read is taken as lines of `key: value`, a value of
-//! another kind as nothing, a missing end as no frontmatter at all.
+//! another kind as nothing, a missing end as no frontmatter at all. What could not be read is kept with its place in the
+//! file, for whoever can correct it.
 
 use super::words::{one_line, scalar, words};
+use crate::yaml::Misread;
 use hermes_types::Object;
 use serde::Serialize;
 use serde_json::Value;
@@ -16,21 +18,25 @@ const DEEPEST: usize = 32;
 pub(super) const LONGEST_DESCRIPTION: usize = 1024;
 
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(super) struct Frontmatter(Object);
+pub(super) struct Frontmatter {
+    fields: Object,
+    /// Why it was read line by line, or not at all.
+    pub(super) misread: Option<Misread>,
+}
 
 /// An environment variable that a skill needs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(super) struct Variable {
-    pub(super) name: String,
+pub struct Variable {
+    pub name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) prompt: Option<String>,
+    pub prompt: Option<String>,
     /// Where to get it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) help: Option<String>,
+    pub help: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) required_for: Option<String>,
+    pub required_for: Option<String>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub(super) optional: bool,
+    pub optional: bool,
 }
 
 impl Frontmatter {
@@ -38,14 +44,23 @@ impl Frontmatter {
     pub(super) fn split(file: &str) -> (Self, &str) {
         let file = file.strip_prefix(BYTE_ORDER_MARK).unwrap_or(file);
         match fenced(file) {
-            Some((yaml, text)) => (Self(read(yaml)), text),
-            None => (Self::default(), file),
+            Some((yaml, text)) => (Self::read(yaml), text),
+            None => (Self { misread: unfinished(file), ..Self::default() }, file),
+        }
+    }
+
+    /// What stands between the fences.
+    fn read(yaml: &str) -> Self {
+        match self::yaml(yaml) {
+            Ok(fields) => Self { fields, misread: None },
+            // The first fence is a line of the file too.
+            Err(misread) => Self { fields: by_lines(yaml), misread: Some(misread.below(1)) },
         }
     }
 
     fn at(&self, path: &str) -> Option<&Value> {
         let mut keys = path.split('.');
-        let first = self.0.get(keys.next()?)?;
+        let first = self.fields.get(keys.next()?)?;
         keys.try_fold(first, |value, key| value.get(key))
     }
 
@@ -143,10 +158,10 @@ pub(super) fn check(file: &str) -> Option<String> {
     let Some((yaml, text)) = fenced(file) else {
         return Some("SKILL.md begins with frontmatter: a line ---, name and description, a line ---.".to_owned());
     };
-    let front = match self::yaml(yaml) {
-        Ok(fields) => Frontmatter(fields),
-        Err(why) => return Some(format!("The frontmatter of SKILL.md is no YAML of keys and values: {why}.")),
-    };
+    let front = Frontmatter::read(yaml);
+    if let Some(misread) = front.misread {
+        return Some(format!("The frontmatter is no YAML of keys and values. SKILL.md:{misread}."));
+    }
     for field in ["name", "description"] {
         if front.text(field).is_none() {
             return Some(format!("The frontmatter of SKILL.md needs {field}."));
@@ -161,12 +176,14 @@ pub(super) fn check(file: &str) -> Option<String> {
     text.trim().is_empty().then(|| "SKILL.md has no text below its frontmatter.".to_owned())
 }
 
-fn read(yaml: &str) -> Object {
-    self::yaml(yaml).unwrap_or_else(|_| by_lines(yaml))
+/// A beginning of frontmatter without an end.
+fn unfinished(file: &str) -> Option<Misread> {
+    let first = file.lines().next()?;
+    (first.trim_end() == FENCE).then(|| Misread::at(1, 1, "no second line `---` ends the frontmatter"))
 }
 
 /// Keys and values, within bounds.
-pub(super) fn yaml(yaml: &str) -> Result<Object, String> {
+pub(super) fn yaml(yaml: &str) -> Result<Object, Misread> {
     let options = serde_saphyr::options! {
         with_snippet: false,
         duplicate_keys: serde_saphyr::options::DuplicateKeyPolicy::LastWins,
@@ -182,8 +199,9 @@ pub(super) fn yaml(yaml: &str) -> Result<Object, String> {
     };
     match serde_saphyr::from_str_with_options(yaml, options) {
         Ok(Value::Object(fields)) => Ok(fields),
-        Ok(_) => Err("it is a single value".to_owned()),
-        Err(error) => Err(one_line(&error.to_string())),
+        Ok(Value::Null) => Ok(Object::new()),
+        Ok(_) => Err(Misread::at(1, 1, "it holds no lines of `key: value`")),
+        Err(error) => Err(Misread::from(&error)),
     }
 }
 
@@ -229,10 +247,30 @@ mod tests {
     #[test]
     fn without_both_fences_there_is_none() {
         for file in ["", "---", "---\nname: x\n", "name: x\n---\n", " ---\nname: x\n---\n"] {
-            assert_eq!(Frontmatter::split(file), (Frontmatter::default(), file));
+            let (front, text) = Frontmatter::split(file);
+            assert_eq!((front.fields, text), (Object::new(), file));
         }
         assert_eq!(Frontmatter::split("---\n---\nx").1, "x");
         assert_eq!(Frontmatter::split("---\n- a\n- b\n---\nx").0.text("a"), None);
+    }
+
+    #[test]
+    fn what_cannot_be_read_has_a_place_in_the_file() {
+        let place = |file: &str| Frontmatter::split(file).0.misread.map(|misread| misread.to_string());
+        for (file, begins) in [
+            ("---\nname: x\ndescription: [a\n---\ntext", "3:14: "),
+            ("---\nname: x\n\tdescription: y\n---\ntext", "3:"),
+            ("---\n- a\n---\ntext", "2:1: it holds no lines of `key: value`"),
+            ("---\nname: x\n", "1:1: no second line `---`"),
+        ] {
+            let told = place(file).unwrap_or_default();
+            assert!(told.starts_with(begins), "{file:?}: {told}");
+        }
+        for fine in ["", "text", "---\n---\n", "---\nname: x\n---\n"] {
+            assert_eq!(place(fine), None, "{fine:?}");
+        }
+        let told = check("---\nname: x\ndescription: {a\n---\ntext").unwrap_or_default();
+        assert!(told.contains("SKILL.md:"), "{told}");
     }
 
     #[test]

@@ -2,7 +2,8 @@
 
 use super::audience::{Bar, bar};
 use super::bundled::Bundled;
-use super::catalogue::{Catalogue, Skill};
+use super::catalogue::{Catalogue, SKILL, Skill};
+use super::frontmatter::Frontmatter;
 use super::hub::Hub;
 use super::lookup::{Known, find};
 use super::parcel::{Parcel, ParcelError};
@@ -12,6 +13,8 @@ use crate::settings::Settings;
 use crate::threat::Scanner;
 use serde::Serialize;
 use std::path::PathBuf;
+
+pub use super::frontmatter::Variable;
 
 /// Where a skill is from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -49,6 +52,9 @@ pub struct Held {
     pub trust: Option<String>,
     pub enabled: bool,
     pub path: PathBuf,
+    /// What could not be read of its frontmatter, with file, line and column.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub misread: Option<String>,
 }
 
 /// By category and name.
@@ -58,11 +64,16 @@ pub fn inventory(settings: &Settings, scanner: &Scanner, hub: &Hub<'_>) -> Vec<H
     let installed = hub.installed();
     let held = |skill: &&Skill| {
         let below = shelf.below(&skill.folder);
-        let entry = installed.iter().find(|(_, entry)| below.as_ref() == Some(&entry.install_path));
+        let is_of = |place: &str| {
+            let rest = below.as_deref().and_then(|below| below.strip_prefix(place));
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        let entry = installed.iter().find(|(_, entry)| !entry.install_path.is_empty() && is_of(&entry.install_path));
+        let came_along = Bundled::named(&skill.name).is_some_and(|bundled| is_of(&bundled.place()));
         let source = match (&below, entry) {
             (None, _) => Origin::External,
             (Some(_), Some(_)) => Origin::Hub,
-            (Some(_), None) if Bundled::named(&skill.name).is_some() => Origin::Builtin,
+            (Some(_), None) if came_along => Origin::Builtin,
             (Some(_), None) => Origin::Local,
         };
         let barred = bar(skill, &settings.skills, platform(&settings.around));
@@ -75,9 +86,17 @@ pub fn inventory(settings: &Settings, scanner: &Scanner, hub: &Hub<'_>) -> Vec<H
             trust: entry.map(|(_, entry)| entry.trust_level.clone()),
             enabled: barred.is_none(),
             path: skill.folder.clone(),
+            misread: skill.front.misread.as_ref().map(|why| format!("{}:{why}", skill.folder.join(SKILL).display())),
         })
     };
     catalogue.listed().iter().filter_map(held).collect()
+}
+
+/// The variables that a skill asks for, and its name; the error is for people.
+pub fn needs(name: &str, settings: &Settings, scanner: &Scanner) -> Result<(String, Vec<Variable>), String> {
+    let (name, parcel) = open(name, settings, scanner)?;
+    let front = Frontmatter::split(&parcel.text(SKILL).unwrap_or_default()).0;
+    Ok((name, front.variables()))
 }
 
 /// All files of a skill that is there, and its name; the error is for people.

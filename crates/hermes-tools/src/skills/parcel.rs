@@ -142,8 +142,23 @@ impl Parcel {
         files
     }
 
-    /// SHA-256 over names and contents.
+    /// What a list promises: SHA-256 over names, contents and what can be started, each with its length, so that no other
+    /// files have the same one.
     pub fn digest(&self) -> String {
+        let mut hasher = Sha256::new();
+        for (path, piece) in self.ordered() {
+            hasher.update((path.len() as u64).to_be_bytes());
+            hasher.update(path.as_bytes());
+            hasher.update([u8::from(piece.executable)]);
+            hasher.update((piece.bytes.len() as u64).to_be_bytes());
+            hasher.update(&piece.bytes);
+        }
+        hex::encode(hasher.finalize())
+    }
+
+    /// The hash of the Python program, which does not tell where one file ends and the next begins: enough to see that
+    /// something was changed, too little to hold somebody to.
+    pub(super) fn plain_digest(&self) -> String {
         let mut hasher = Sha256::new();
         for (path, piece) in self.ordered() {
             hasher.update(path.as_bytes());
@@ -155,7 +170,7 @@ impl Parcel {
 
     /// The same, as `lock.json` has it.
     pub fn content_hash(&self) -> String {
-        format!("sha256:{}", self.digest().get(..SHORT_HASH).unwrap_or_default())
+        format!("sha256:{}", self.plain_digest().get(..SHORT_HASH).unwrap_or_default())
     }
 }
 
@@ -202,6 +217,17 @@ mod tests {
         let kept = parcel.without_ignored();
         assert_eq!(kept.files.keys().collect::<Vec<_>>(), [".skillignore", "SKILL.md", "references/a.md"]);
         assert!(matches!(Parcel::read(&folder.path().join("drafts")), Err(ParcelError::NoSkill(_))));
+    }
+
+    #[test]
+    fn files_that_are_cut_otherwise_are_other_files() {
+        let two = Parcel::of_texts([("SKILL.md", "# Hi"), ("b.sh", "rm x")]);
+        let one = Parcel::of_texts([("SKILL.md", "# Hib.sh\0rm x")]);
+        assert_eq!(two.plain_digest(), one.plain_digest(), "the old hash cannot tell them apart");
+        assert_ne!(two.digest(), one.digest());
+        let mut started = two.clone();
+        started.files.values_mut().for_each(|piece| piece.executable = true);
+        assert_ne!(two.digest(), started.digest());
     }
 
     /// Measured with the Python program on the same files.

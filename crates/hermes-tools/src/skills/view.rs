@@ -193,7 +193,7 @@ fn viewed(
     let aside = tags.iter().chain(&related_skills).chain(asked_for).chain(linked_files.paths());
     let aside: Vec<&str> = aside.map(String::as_str).collect();
     let setup_needed = !missing.is_empty();
-    let setup_note = setup_note(&missing, &variables, settings);
+    let setup_note = setup_note(&name, &missing, &variables, settings);
     Viewed {
         success: true,
         warning: caution(&format!("{description}\n{}\n{content}", aside.join("\n")), &desk.shop.scanner),
@@ -216,14 +216,15 @@ fn viewed(
 }
 
 /// What commands will not see of what a skill asks for, and what can be done about it.
-fn setup_note(missing: &[String], variables: &[Variable], settings: &Settings) -> Option<String> {
+fn setup_note(skill: &str, missing: &[String], variables: &[Variable], settings: &Settings) -> Option<String> {
     let withheld = withheld(&settings.around, &settings.terminal);
     let held_back = variables.iter().filter_map(|one| Some(format!("{} ({})", one.name, withheld.get(&one.name)?)));
     let held_back: Vec<String> = held_back.collect();
     let mut notes = Vec::new();
     if !missing.is_empty() {
         notes.push(format!(
-            "Commands will not see {}. Ask the person to set what is missing before hermes starts, or go on without it.",
+            "Commands will not see {}. The person can set what is missing with `hermes skills setup {skill}`, for the next \
+             conversation; or go on without it.",
             missing.join(", ")
         ));
     }

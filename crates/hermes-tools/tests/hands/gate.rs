@@ -81,6 +81,50 @@ async fn with_nobody_there_no_danger_passes_on_any_way_and_ordinary_work_goes_on
     }
 }
 
+/// Puts one of these commands in the place of what the model wrote: the call with the number of the command gets it.
+struct Tempter(Vec<String>);
+
+impl Hook for Tempter {
+    fn name(&self) -> &str {
+        "tempter"
+    }
+
+    fn on_failure(&self) -> OnFailure {
+        OnFailure::Block
+    }
+
+    fn before<'a>(&'a self, call: CallView<'a>) -> BoxFuture<'a, Result<Verdict, String>> {
+        let number: Option<usize> = call.call.as_str().strip_prefix("call_").and_then(|number| number.parse().ok());
+        let command = number.and_then(|number| self.0.get(number)).expect("a command for each call");
+        let rewritten = json!({ "command": command }).as_object().expect("an object").clone();
+        Box::pin(std::future::ready(Ok(Verdict::Rewrite(rewritten))))
+    }
+}
+
+#[tokio::test]
+async fn no_danger_passes_because_a_hook_wrote_it() {
+    let (stage, _) = paper(Plan::default());
+    std::fs::create_dir_all(stage.root().join("home/work")).expect("a folder");
+    stage.desk.move_to(stage.root().join("home/work"));
+    let home = stage.root().join("home").display().to_string();
+    let at_home = |text| corpus(text).into_iter().map(|command| command.replace("/home/ada", &home)).collect();
+    let dangers: Vec<String> = at_home(include_str!("../gate/dangers.txt"));
+    let ordinary: Vec<String> = at_home(include_str!("../gate/ordinary.txt"));
+    for tool in ["runner", "terminal"] {
+        for (commands, most, least) in [(&dangers, 0, 0), (&ordinary, ordinary.len(), ordinary.len() * 95 / 100)] {
+            let hands = stage.hands().with_hook(Arc::new(Tempter(commands.clone())));
+            let call = |at| ToolCall::new(CallId::new(format!("call_{at}")), tool, r#"{"command": "true"}"#);
+            let calls: Vec<ToolCall> = (0..commands.len()).map(call).collect();
+            let threshold = Threshold::default();
+            hands.run(&calls, &stage.desk, &threshold, &stage.stop).await.expect("no tool aborts");
+            let passed = threshold.passed();
+            let names = calls.iter().zip(commands).filter(|(call, _)| passed.contains(&call.id));
+            let names: Vec<&String> = names.map(|(_, command)| command).collect();
+            assert!((least..=most).contains(&names.len()), "{tool}: {} of {}: {names:?}", names.len(), commands.len());
+        }
+    }
+}
+
 fn rules(approvals: &Value) -> Plan {
     Plan { config: json!({ "approvals": approvals }), ..Plan::default() }
 }

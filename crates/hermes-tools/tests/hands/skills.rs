@@ -253,8 +253,8 @@ async fn a_skill_is_loaded_with_everything_it_needs() {
         ],
         "missing_required_environment_variables": ["STOVE_KEY"],
         "setup_needed": true,
-        "setup_note": "Commands will not see STOVE_KEY. Ask the person to set what is missing before hermes starts, or go on \
-                       without it.",
+        "setup_note": "Commands will not see STOVE_KEY. The person can set what is missing with `hermes skills setup cook`, for \
+                       the next conversation; or go on without it.",
         "readiness_status": "setup_needed",
     });
     for name in ["cook", "food/cook", "food:cook", " cook "] {

@@ -3,11 +3,11 @@
 //! A page has one name, made of its host and its address, so that reading it again replaces the copy. The folder keeps
 //! the newest copies up to a total size; a copy is put in its place as a whole.
 
+use hermes_tools::attic;
 use sha2::{Digest, Sha256};
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 use url::Url;
 
 /// Longer texts are cut.
@@ -42,7 +42,7 @@ impl Shelf {
         let (folder, name) = (self.0.clone(), file_name(url, ending));
         let kept = tokio::task::spawn_blocking(move || {
             let path = put(&folder, &name, &bytes)?;
-            tidy(&folder, &path);
+            attic::tidy(&folder, &path, MOST_BYTES);
             Ok(path)
         });
         kept.await.unwrap_or_else(|panicked| Err(io::Error::other(panicked)))
@@ -65,26 +65,6 @@ fn put(folder: &Path, name: &str, bytes: &[u8]) -> io::Result<PathBuf> {
     file.write_all(bytes)?;
     file.persist(&path).map_err(|error| error.error)?;
     Ok(path)
-}
-
-/// Takes the oldest copies away until the rest fits. Somebody else may do the same at this moment.
-fn tidy(folder: &Path, newest: &Path) {
-    let Ok(entries) = fs::read_dir(folder) else { return };
-    let about = |entry: fs::DirEntry| {
-        let about = entry.metadata().ok().filter(fs::Metadata::is_file)?;
-        Some((about.modified().unwrap_or(SystemTime::UNIX_EPOCH), about.len(), entry.path()))
-    };
-    let mut copies: Vec<(SystemTime, u64, PathBuf)> = entries.flatten().filter_map(about).collect();
-    let mut total: u64 = copies.iter().map(|(_, size, _)| size).sum();
-    copies.sort();
-    for (_, size, path) in copies.iter().filter(|(_, _, path)| path != newest) {
-        if total <= MOST_BYTES {
-            return;
-        }
-        // A copy that cannot be taken away is only older than it should be.
-        let _ = fs::remove_file(path);
-        total -= size;
-    }
 }
 
 #[cfg(test)]

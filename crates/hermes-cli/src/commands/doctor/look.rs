@@ -11,13 +11,15 @@ use crate::hands::{self, Hands};
 use crate::settings::{Environment, Home};
 use futures_util::future::join_all;
 use hermes_core::stop::Stop;
+use hermes_mcp::settings as servers;
 use hermes_model::resolve::Ask;
 use hermes_plugins::{Found, Records, Start, Wish, introduce};
 use hermes_store::Diagnosis;
 use hermes_tools::gate::Yolo;
 use hermes_tools::settings::Settings;
+use hermes_tools::skills::hub::Hub;
+use hermes_tools::skills::inventory::inventory;
 use hermes_tools::tool::Availability;
-use serde_json::Value;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
@@ -125,23 +127,32 @@ pub(super) fn at_hand(app: &App) -> (Vec<Check>, Vec<Check>) {
 
 /// What the settings say about MCP servers; none is started.
 pub(super) fn mcp(app: &App) -> Vec<Check> {
-    let Some(servers) = app.settings.get("mcp_servers").filter(|servers| !servers.is_null()) else { return Vec::new() };
-    let Value::Object(servers) = servers else {
-        let next = "`hermes config edit`";
-        return vec![Check::broken("mcp_servers holds no servers by name", next)];
-    };
-    let look = |(name, server): (&String, &Value)| {
-        let has = |field: &str| server.get(field).and_then(Value::as_str).is_some_and(|text| !text.trim().is_empty());
-        match () {
-            () if server.get("enabled") == Some(&Value::Bool(false)) => Check::fine(format!("{name} is switched off")),
-            () if has("command") || has("url") => Check::fine(format!("{name} is set")),
-            () => {
-                let next = format!("`hermes config set mcp_servers.{name}.command …`");
-                Check::broken(format!("{name} has neither a command nor a url"), next)
-            }
+    let servers::Found { servers, disabled, problems } = hands::servers(app);
+    let set =
+        servers.iter().map(|server| Check::fine(format!("{} is set; `hermes mcp test {0}` starts it", server.name)));
+    let off = disabled.iter().map(|name| Check::fine(format!("{name} is switched off")));
+    let wrong = problems.iter().map(|problem| {
+        let is_used = servers.iter().any(|server| server.name == problem.server) || disabled.contains(&problem.server);
+        match is_used {
+            true => Check::odd(problem.to_string(), "`hermes config edit`"),
+            false => Check::broken(problem.to_string(), "`hermes config edit`"),
         }
-    };
-    servers.iter().map(look).collect()
+    });
+    set.chain(off).chain(wrong).collect()
+}
+
+/// The skills there are, and those whose frontmatter cannot be read as it was meant.
+pub(super) fn skills(app: &App) -> Vec<Check> {
+    let stop = Stop::new();
+    let hands = Hands::new(app, Arc::new(|_| {}), Yolo::Off, &stop);
+    let (settings, scanner) = (&hands.shop.settings, &hands.shop.scanner);
+    let held = inventory(settings, scanner, &Hub::new(settings, scanner, app.now(), &stop));
+    let mut checks = vec![Check::fine(table::count(held.len() as u64, "skill"))];
+    checks.extend(held.iter().filter_map(|one| {
+        let told = format!("{}; it is read line by line", one.misread.as_ref()?);
+        Some(Check::odd(told, "correct it there"))
+    }));
+    checks
 }
 
 /// Every plugin that is enabled, started once.

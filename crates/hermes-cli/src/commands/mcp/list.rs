@@ -7,6 +7,7 @@ use crate::app::App;
 use hermes_core::redact;
 use hermes_mcp::settings::{Auth, Place, ServerSettings};
 use serde::Serialize;
+use std::collections::BTreeSet;
 
 #[derive(Debug, Serialize)]
 struct Row {
@@ -37,15 +38,15 @@ pub(super) fn run(app: &App, as_json: bool, console: &mut Console<'_>) -> Result
         problem: problem(name),
     });
     let mut rows: Vec<Row> = usable.chain(off).collect();
-    let broken = found.problems.iter().filter(|problem| rows.iter().all(|row| row.name != problem.server));
-    let broken: Vec<Row> = broken
-        .map(|problem| Row {
-            name: problem.server.clone(),
-            enabled: false,
-            place: String::new(),
-            problem: Some(problem.to_string()),
-        })
-        .collect();
+    let broken = found.problems.iter().map(|problem| problem.server.as_str());
+    let broken: BTreeSet<&str> = broken.filter(|name| rows.iter().all(|row| row.name != *name)).collect();
+    let broken = broken.into_iter().map(|name| Row {
+        name: name.to_owned(),
+        enabled: false,
+        place: String::new(),
+        problem: problem(name),
+    });
+    let broken: Vec<Row> = broken.collect();
     rows.extend(broken);
     if as_json {
         writeln!(console.out, "{}", paper::json_pretty(&rows).map_err(std::io::Error::other)?)?;

@@ -5,6 +5,7 @@ use super::named;
 use crate::app::App;
 use crate::commands::waiting::stop_on_signal;
 use hermes_mcp::{Login, LoginError};
+use std::convert::Infallible;
 use std::io::IsTerminal as _;
 use std::process::Stdio;
 
@@ -22,11 +23,17 @@ pub(super) async fn run(app: &App, name: &str, console: &mut Console<'_>) -> Res
     writeln!(console.out, "Open this address to log in at `{name}`:\n  {}", paper::one_line(login.address()))?;
     writeln!(console.out, "Then wait here, or paste the address of the page you are sent to.")?;
     console.out.flush()?;
-    open(login.address(), app).await;
+    let address = login.address().to_owned();
+    // What opens an address may be the browser itself, and end when the person closes it.
+    let opened = async {
+        open(&address, app).await;
+        std::future::pending::<Infallible>().await
+    };
     tokio::select! {
         biased;
         () = stop.wait() => return Err(Trouble::Interrupted),
         done = login.finish(pasted()) => done.map_err(|error| trouble(&error))?,
+        never = opened => match never {},
     }
     writeln!(console.out, "Logged in at `{name}`. `hermes mcp test {name}` shows its tools.")?;
     Ok(Exit::Done)

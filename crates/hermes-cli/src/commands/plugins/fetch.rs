@@ -1,12 +1,20 @@
-//! Bringing plugins: from a folder or from git. Nothing of a plugin runs here, hooks of its repository included.
+//! Bringing plugins: from a folder or from git. Nothing of a plugin runs here, hooks and settings of its repository
+//! included: a plugin that came from git is updated by fetching it anew, never by a git that obeys its `.git/config`.
 
 use crate::app::App;
 use crate::commands::profile::copy::copy_tree;
-use crate::commands::{Console, Exit, Trouble};
+use crate::commands::waiting::stop_on_signal;
+use crate::commands::{Console, Exit, Trouble, paper};
+use crate::hands;
 use hermes_plugins::{Found, Manifest, Source};
+use hermes_tools::repository::{self, CloneError};
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
-use tokio::process::Command;
+use tempfile::TempDir;
+
+/// What a plugin is called while it is on its way.
+const FETCHED: &str = "fetched";
+/// The end of the name of what an update replaced.
+const BEFORE: &str = ".before";
 
 /// Where a plugin comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,7 +33,7 @@ pub(super) async fn install(
     let origin = origin(identifier)?;
     let plugins = app.home.dir().join("plugins");
     if let Origin::Folder(folder) = &origin {
-        is_plugin(folder, identifier)?;
+        is_plugin(folder, identifier, &origin.name())?;
         // A folder around the home would be copied into itself.
         if app.home.dir().starts_with(folder) {
             return Err(Trouble::Usage(format!("{identifier} holds the home of Hermes itself")));
@@ -33,19 +41,7 @@ pub(super) async fn install(
     }
     app.home.create()?;
     std::fs::create_dir_all(&plugins).map_err(|error| refused(&plugins, &error))?;
-    // Beside the others, so that it takes its place in one step; hidden, so that nobody finds half of it.
-    let staging = tempfile::Builder::new().prefix(".installing-").tempdir_in(&plugins);
-    let staging = staging.map_err(|error| refused(&plugins, &error))?;
-    let fetched = staging.path().join(origin.name());
-    match &origin {
-        Origin::Folder(folder) => copy_tree(folder, &fetched)?,
-        Origin::Git(url) => {
-            writeln!(console.err, "… fetching {url}")?;
-            let clone = ["clone", "--quiet", "--depth", "1", "--no-recurse-submodules", "--", url];
-            git(&clone, Some(&fetched), None).await?;
-        }
-    }
-    let manifest = is_plugin(&fetched, identifier)?;
+    let (staging, manifest) = staged(app, &origin, identifier, console).await?;
     let place = plugins.join(&manifest.name);
     match (place.exists(), force) {
         (true, false) => {
@@ -54,17 +50,46 @@ pub(super) async fn install(
         (true, true) => std::fs::remove_dir_all(&place).map_err(|error| refused(&place, &error))?,
         (false, _) => {}
     }
-    std::fs::rename(&fetched, &place).map_err(|error| refused(&place, &error))?;
-    writeln!(console.out, "`{}` {} is in {}.", manifest.name, manifest.version, place.display())?;
+    std::fs::rename(staging.path().join(FETCHED), &place).map_err(|error| refused(&place, &error))?;
+    let version = paper::one_line(&manifest.version);
+    writeln!(console.out, "`{}` {version} is in {}.", manifest.name, place.display())?;
     Ok(manifest.name)
+}
+
+/// Brings a plugin beside the others, so that it takes its place in one step; hidden, so that nobody finds half of it.
+async fn staged(
+    app: &App,
+    origin: &Origin,
+    identifier: &str,
+    console: &mut Console<'_>,
+) -> Result<(TempDir, Manifest), Trouble> {
+    let plugins = app.home.dir().join("plugins");
+    let staging = tempfile::Builder::new().prefix(".installing-").tempdir_in(&plugins);
+    let staging = staging.map_err(|error| refused(&plugins, &error))?;
+    let fetched = staging.path().join(FETCHED);
+    match origin {
+        Origin::Folder(folder) => copy_tree(folder, &fetched)?,
+        Origin::Git(url) => {
+            writeln!(console.err, "… fetching {}", paper::one_line(url))?;
+            repository::clone(url, None, &fetched, &hands::surroundings(app), &stop_on_signal()).await.map_err(
+                |error| match error {
+                    CloneError::Interrupted => Trouble::Interrupted,
+                    error => Trouble::Refused(format!("{error}.")),
+                },
+            )?;
+        }
+    }
+    let manifest = is_plugin(&fetched, identifier, &origin.name())?;
+    Ok((staging, manifest))
 }
 
 fn refused(place: &Path, error: &dyn std::fmt::Display) -> Trouble {
     Trouble::Refused(format!("{}: {error}", place.display()))
 }
 
-fn is_plugin(folder: &Path, identifier: &str) -> Result<Manifest, Trouble> {
-    let read = Manifest::load(folder).map(|(manifest, _)| manifest);
+/// `usual` is its name where it does not say one.
+fn is_plugin(folder: &Path, identifier: &str, usual: &str) -> Result<Manifest, Trouble> {
+    let read = Manifest::load_as(folder, usual).map(|(manifest, _)| manifest);
     read.map_err(|fault| {
         Trouble::Refused(format!("{identifier} is no plugin: {fault}\nA plugin is a folder with a plugin.yaml in it."))
     })
@@ -105,37 +130,50 @@ fn origin(identifier: &str) -> Result<Origin, Trouble> {
     }
 }
 
-/// Brings the newest commit of where it came from.
-pub(super) async fn update(found: &Found, console: &mut Console<'_>) -> Result<Exit, Trouble> {
-    if found.source == Source::Project || !found.folder.join(".git").exists() {
+/// Puts what its repository has now in its place. What was there stays beside it, hidden: a person may have changed it.
+pub(super) async fn update(app: &App, found: &Found, console: &mut Console<'_>) -> Result<Exit, Trouble> {
+    // What is linked into the home lives elsewhere, and is its owner's to update.
+    let is_ours = found.source == Source::User && !found.folder.is_symlink();
+    let from_git = is_ours.then(|| remote(&found.folder)).flatten();
+    let Some(origin) = from_git.and_then(|url| origin(&url).ok()).filter(|origin| matches!(origin, Origin::Git(_)))
+    else {
         let told = format!("`{}` did not come from git; install it again with `--force`.", found.key);
         return Err(Trouble::Refused(told));
+    };
+    let (staging, manifest) = staged(app, &origin, &found.key, console).await?;
+    if found.read.as_ref().is_ok_and(|read| read.manifest.name != manifest.name) {
+        let told = format!("`{}` calls itself `{}` there now; nothing was changed.", found.key, manifest.name);
+        return Err(Trouble::Refused(told));
     }
-    git(&["pull", "--quiet", "--ff-only", "--no-recurse-submodules"], None, Some(&found.folder)).await?;
-    writeln!(console.out, "`{}` is the newest version. `hermes plugins enable {0}` looks at it anew.", found.key)?;
+    let name = found.folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let before = found.folder.with_file_name(format!(".{name}{BEFORE}"));
+    if before.exists() {
+        std::fs::remove_dir_all(&before).map_err(|error| refused(&before, &error))?;
+    }
+    std::fs::rename(&found.folder, &before).map_err(|error| refused(&found.folder, &error))?;
+    if let Err(error) = std::fs::rename(staging.path().join(FETCHED), &found.folder) {
+        // When even that fails, the first reason is the one that helps; what was there lies beside its place.
+        let _ = std::fs::rename(&before, &found.folder);
+        return Err(refused(&found.folder, &error));
+    }
+    writeln!(
+        console.out,
+        "`{0}` is the newest version; the one before is in {1}. `hermes plugins enable {0}` looks at it anew.",
+        found.key,
+        before.display()
+    )?;
     Ok(Exit::Done)
 }
 
-/// Git with nothing of the repository running, and nobody asked for a password.
-async fn git(arguments: &[&str], into: Option<&Path>, within: Option<&Path>) -> Result<(), Trouble> {
-    let mut command = Command::new("git");
-    command.args(["-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "protocol.ext.allow=never"]);
-    command.args(arguments).args(into).env("GIT_TERMINAL_PROMPT", "0").stdin(Stdio::null()).kill_on_drop(true);
-    if let Some(within) = within {
-        command.current_dir(within);
-    }
-    let output = command.output().await.map_err(|error| {
-        Trouble::Refused(format!(
-            "git cannot be started: {error}. Plugins from repositories need the git program in PATH."
-        ))
+/// The address a repository was brought from, read as text: no git is asked that would obey the rest of the file.
+fn remote(folder: &Path) -> Option<String> {
+    let text = std::fs::read_to_string(folder.join(".git/config")).ok()?;
+    let mut lines = text.lines().map(str::trim).skip_while(|line| *line != r#"[remote "origin"]"#).skip(1);
+    let url = lines.by_ref().take_while(|line| !line.starts_with('[')).find_map(|line| {
+        let (key, value) = line.split_once('=')?;
+        (key.trim() == "url").then(|| value.trim().to_owned())
     })?;
-    match output.status.success() {
-        true => Ok(()),
-        false => {
-            let told = String::from_utf8_lossy(&output.stderr);
-            Err(Trouble::Refused(format!("git failed: {}", told.trim())))
-        }
-    }
+    (!url.is_empty()).then_some(url)
 }
 
 #[cfg(test)]

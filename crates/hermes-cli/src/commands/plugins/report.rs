@@ -75,7 +75,7 @@ pub(super) fn list(
 ) -> Result<Exit, Trouble> {
     let mut odd = Vec::new();
     let (found, _) = extensions::plugins(app, &mut odd);
-    odd.iter().try_for_each(|odd| writeln!(console.err, "… {odd}"))?;
+    odd.iter().try_for_each(|odd| writeln!(console.err, "… {}", paper::shown(odd)))?;
     let records = Records::new(app.home.dir());
     let is_shown = |one: &&Found| (!enabled || one.wish == Wish::Enabled) && (!user || one.source == Source::User);
     let rows: Vec<Row> = found.iter().filter(is_shown).map(|one| row(one, &records)).collect();
@@ -92,7 +92,7 @@ pub(super) fn list(
         .into_iter()
         .map(|row| {
             let about = row.problem.map_or(row.description, |problem| format!("does not run: {problem}"));
-            [row.status.to_owned(), row.name, row.version, paper::one_line(&about)]
+            [row.status, &row.name, &row.version, &about].map(paper::one_line)
         })
         .collect();
     table::write_folded(paper::Paper::of_process().width, console.out, &lines)?;
@@ -103,16 +103,15 @@ pub(super) fn list(
 
 pub(super) fn info(app: &App, found: &Found, console: &mut Console<'_>) -> Result<Exit, Trouble> {
     let row = row(found, &Records::new(app.home.dir()));
-    let mut lines = vec![
-        ["name".to_owned(), format!("{} {}", row.name, row.version)],
-        ["status".to_owned(), row.status.to_owned()],
-        ["folder".to_owned(), format!("{} ({})", row.folder, row.source)],
-    ];
+    let mut lines = Vec::new();
     let mut line = |name: &str, value: String| {
         if !value.is_empty() {
             lines.push([name.to_owned(), paper::one_line(&value)]);
         }
     };
+    line("name", format!("{} {}", row.name, row.version));
+    line("status", row.status.to_owned());
+    line("folder", format!("{} ({})", row.folder, row.source));
     line("about", row.description);
     line("tools", row.tools.join(", "));
     line("hooks", row.hooks.join(", "));
@@ -140,9 +139,10 @@ pub(super) fn additions(registered: &Registration, console: &mut Console<'_>) ->
     let names = |names: Vec<&str>| if names.is_empty() { "none".to_owned() } else { names.join(", ") };
     let tools = registered.tools.iter().map(|tool| tool.name.as_str()).collect();
     let hooks = registered.hooks.iter().map(|hook| hook.name.as_str()).collect();
-    writeln!(console.out, "It adds these tools: {}; and hears of: {}.", names(tools), names(hooks))?;
+    let told = format!("It adds these tools: {}; and hears of: {}.", names(tools), names(hooks));
+    writeln!(console.out, "{}", paper::shown(&told))?;
     for told in registered.deaf() {
-        writeln!(console.err, "… {told}")?;
+        writeln!(console.err, "… {}", paper::shown(&told))?;
     }
     Ok(())
 }

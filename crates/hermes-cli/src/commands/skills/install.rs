@@ -1,7 +1,8 @@
 //! What comes from elsewhere and goes again.
 
 use super::look::{fetched, findings};
-use super::{Bench, agreed, forced, hub_trouble, write_json};
+use super::{Bench, agreed, forced, hub_trouble, setup, write_json};
+use crate::app::App;
 use crate::commands::paper;
 use crate::commands::{Console, Exit, Trouble, table};
 use hermes_tools::skills::hub::{Entry, HubError, Offer, Standing, Wanted};
@@ -10,7 +11,7 @@ use serde_json::json;
 
 #[derive(Debug, clap::Args)]
 pub struct InstallArgs {
-    /// A folder, a git address, owner/repository/folder on GitHub, or a name in a list
+    /// A folder, a git address, owner/repository/folder on GitHub, the https address of a SKILL.md, or a name in a list
     #[arg(value_name = "SKILL")]
     identifier: String,
     /// The folder of skills to put it in
@@ -27,7 +28,12 @@ pub struct InstallArgs {
     yes: bool,
 }
 
-pub(super) async fn install(bench: &Bench<'_>, how: InstallArgs, console: &mut Console<'_>) -> Result<Exit, Trouble> {
+pub(super) async fn install(
+    bench: &Bench<'_>,
+    app: &App,
+    how: InstallArgs,
+    console: &mut Console<'_>,
+) -> Result<Exit, Trouble> {
     let InstallArgs { identifier, category, name, force, yes } = how;
     let offer = fetched(bench, &identifier).await?;
     let hub = bench.hub();
@@ -53,6 +59,8 @@ pub(super) async fn install(bench: &Bench<'_>, how: InstallArgs, console: &mut C
         installed.folder.display()
     )?;
     writeln!(console.out, "New conversations know it; `/{}` calls it.", installed.name)?;
+    // It is installed whatever becomes of what it asks for.
+    setup::after_installing(bench, app, &installed.name, console).await?;
     Ok(Exit::Done)
 }
 
@@ -69,7 +77,7 @@ fn meant(bench: &Bench<'_>, name: Option<&str>) -> Result<Vec<(String, Entry)>, 
 /// What the source of an installed skill has now.
 async fn again(bench: &Bench<'_>, entry: &Entry) -> Result<Offer, Trouble> {
     match entry.source.as_str() {
-        "local" | "git" | "github" | "index" => fetched(bench, &entry.identifier).await,
+        "local" | "git" | "github" | "url" | "index" => fetched(bench, &entry.identifier).await,
         other => Err(Trouble::Refused(format!("skills from '{other}' cannot be fetched by this program yet."))),
     }
 }

@@ -64,6 +64,9 @@ pub(super) fn list(bench: &Bench<'_>, how: &ListArgs, console: &mut Console<'_>)
     };
     let rows: Vec<[String; 5]> = held.iter().map(row).collect();
     table::write_within(Paper::of_process().width, console.out, &rows)?;
+    for misread in held.iter().filter_map(|one| one.misread.as_ref()) {
+        writeln!(console.err, "… {}; it is read line by line", paper::one_line(misread))?;
+    }
     writeln!(console.out, "{}. `hermes skills view NAME` prints one.", table::count(held.len() as u64, "skill"))?;
     Ok(Exit::Done)
 }

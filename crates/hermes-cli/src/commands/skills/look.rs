@@ -48,7 +48,7 @@ pub(super) async fn search(
     how: &SearchArgs,
     console: &mut Console<'_>,
 ) -> Result<Exit, Trouble> {
-    let (lists, failed) = Index::all(bench.settings, None).await;
+    let (lists, failed) = Index::all(bench.settings, bench.web).await;
     for error in &failed {
         writeln!(console.err, "… {}", paper::shown(&error.to_string()))?;
     }
@@ -58,7 +58,10 @@ pub(super) async fn search(
         return write_json(console, &found);
     }
     if found.is_empty() && lists.is_empty() {
-        writeln!(console.out, "There are no lists to search yet: put a file or more into skills.hub_indexes.")?;
+        writeln!(
+            console.out,
+            "There are no lists to search yet: put files or https addresses into skills.hub_indexes."
+        )?;
         writeln!(console.out, "Without one, `hermes skills install` takes a folder or a git address.")?;
         return Ok(if failed.is_empty() { Exit::Done } else { Exit::Failed });
     }
@@ -83,7 +86,7 @@ pub(super) async fn fetched(bench: &Bench<'_>, identifier: &str) -> Result<Offer
         error => hub_trouble(error),
     };
     let source = Source::read(identifier, Place { cwd: &around.cwd, home: &around.home }).map_err(told)?;
-    fetch(&source, bench.settings, None, bench.stop).await.map_err(told)
+    fetch(&source, bench.settings, bench.web, bench.stop).await.map_err(told)
 }
 
 pub(super) async fn inspect(

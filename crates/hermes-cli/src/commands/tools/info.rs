@@ -10,14 +10,15 @@ use crate::output::wrap::fill;
 use hermes_tools::registry::Described;
 use hermes_tools::tool::Availability;
 use hermes_tools::toolset::Catalogue;
+use hermes_types::ToolDefinition;
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Characters of JSON that make about one token.
 const PER_TOKEN: usize = 4;
 
 /// When what a tool costs is paid.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Paid {
     Always,
     /// It stands behind the loader.
@@ -27,17 +28,6 @@ enum Paid {
 }
 
 impl Paid {
-    /// As conversations on a terminal have it.
-    fn of(app: &App, hands: &Hands, tool: &Described) -> Self {
-        let catalogue = hands.catalogue();
-        let grant = catalogue.select(&chosen(app, "cli", &catalogue)).grant;
-        match grant.allows(&tool.card) {
-            false => Self::Never,
-            true if hands.for_conversation(grant).offered().contains(tool.card.name.as_ref()) => Self::Always,
-            true => Self::WhenFound,
-        }
-    }
-
     fn told(self) -> &'static str {
         match self {
             Self::Always => "in every request",
@@ -62,7 +52,7 @@ pub(super) fn run(
     if names.is_empty() {
         return Err(Trouble::Usage(super::call::unknown(&hands.registry, name)));
     }
-    of_toolset(hands, name, &names, as_json, console)
+    of_toolset(app, hands, name, &names, as_json, console)
 }
 
 fn of_tool(
@@ -74,8 +64,8 @@ fn of_tool(
 ) -> Result<Exit, Trouble> {
     let card = &tool.card;
     let definition = hands.registry.definitions(&BTreeSet::from([card.name.to_string()])).pop();
-    let function = definition.as_ref().map(|seen| json!({"type": "function", "function": seen}));
     if as_json {
+        let function = definition.as_ref().map(function);
         writeln!(console.out, "{}", serde_json::to_string_pretty(&function).unwrap_or_default())?;
         return Ok(Exit::Done);
     }
@@ -102,10 +92,10 @@ fn of_tool(
     if !card.requires_env.is_empty() {
         writeln!(console.out, "  needs {}", card.requires_env.join(", "))?;
     }
-    if let Some(function) = function {
-        let tokens = function.to_string().len().div_ceil(PER_TOKEN);
-        let cost = format!("costs about {tokens} tokens {}", Paid::of(app, hands, tool).told());
-        writeln!(console.out, "{}", indented(&cost, 2))?;
+    if let Some(definition) = definition {
+        for line in costs(app, hands, &[definition]) {
+            writeln!(console.out, "{}", indented(&format!("costs {line}"), 2))?;
+        }
     }
     if card.name == "terminal" {
         writeln!(console.out, "{}", indented(&format!("sandbox: {}", hands.shop.sandbox_report()), 2))?;
@@ -138,6 +128,7 @@ fn parameters(schema: &Value) -> Vec<[String; 3]> {
 }
 
 fn of_toolset(
+    app: &App,
     hands: &Hands,
     name: &str,
     names: &BTreeSet<String>,
@@ -160,7 +151,32 @@ fn of_toolset(
         })
         .collect();
     table::write(console.out, &rows)?;
-    let tokens = serde_json::to_string(&definitions).unwrap_or_default().len().div_ceil(PER_TOKEN);
-    writeln!(console.out, "  together about {tokens} tokens in every request")?;
+    for line in costs(app, hands, &definitions) {
+        writeln!(console.out, "{}", indented(&format!("together {line}"), 2))?;
+    }
     Ok(Exit::Done)
+}
+
+/// What tools cost conversations on a terminal, by when it is paid.
+fn costs(app: &App, hands: &Hands, definitions: &[ToolDefinition]) -> Vec<String> {
+    let catalogue = hands.catalogue();
+    let grant = catalogue.select(&chosen(app, "cli", &catalogue)).grant;
+    let cards = hands.registry.describe().into_iter().map(|tool| tool.card);
+    let allowed: BTreeSet<String> = cards.filter(|card| grant.allows(card)).map(|card| card.name.to_string()).collect();
+    let offered = hands.for_conversation(grant).offered();
+    let mut tokens: BTreeMap<Paid, usize> = BTreeMap::new();
+    for tool in definitions {
+        let paid = match () {
+            () if offered.contains(&tool.name) => Paid::Always,
+            () if allowed.contains(&tool.name) => Paid::WhenFound,
+            () => Paid::Never,
+        };
+        *tokens.entry(paid).or_default() += function(tool).to_string().len().div_ceil(PER_TOKEN);
+    }
+    tokens.into_iter().map(|(paid, tokens)| format!("about {tokens} tokens {}", paid.told())).collect()
+}
+
+/// A tool as a request holds it.
+fn function(definition: &ToolDefinition) -> Value {
+    json!({"type": "function", "function": definition})
 }

@@ -7,6 +7,7 @@ mod table;
 
 use super::key_path::{KeyPath, leaves};
 use super::mask;
+use hermes_types::switch;
 use serde_json::Value;
 pub use table::KEYS;
 
@@ -140,19 +141,6 @@ impl Kind {
             Self::Map => "a section of `key: value` lines",
             Self::Any => "any value",
         }
-    }
-}
-
-/// A switch, also one that came as text out of a variable.
-pub fn switch(value: &Value) -> Option<bool> {
-    match value {
-        Value::Bool(flag) => Some(*flag),
-        Value::String(text) => match text.trim().to_ascii_lowercase().as_str() {
-            "true" | "yes" | "on" | "1" => Some(true),
-            "false" | "no" | "off" | "0" => Some(false),
-            _ => None,
-        },
-        _ => None,
     }
 }
 

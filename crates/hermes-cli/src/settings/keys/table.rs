@@ -309,7 +309,7 @@ pub static KEYS: &[Key] = &[
     key("checkpoints.retention_days", "7", "after how many days"),
     key("checkpoints.delete_orphans", "true", "those without a folder too"),
     key("checkpoints.min_interval_hours", "24", "hours between clean-ups"),
-    key("mcp_discovery_timeout", "1.5", "seconds to wait for MCP servers at start"),
+    key("mcp_discovery_timeout", "1.5", "seconds that the first calls wait for MCP servers on their way"),
     key("mcp.auto_reload_on_config_change", "true", "reconnect when their settings change"),
     key("mcp_servers", "", "MCP servers by name"),
     key("mcp_servers.*.enabled", "", "whether the server is used (true without it)"),

@@ -154,6 +154,21 @@ fn the_conversations_key_stays_on_its_host() {
 }
 
 #[test]
+fn a_question_that_names_its_model_is_more_specific_than_the_job() {
+    let of = |settings: serde_json::Value| {
+        let machine = Machine::with(&settings, &[("GLM_API_KEY", "glm-key")]);
+        let main = machine.resolve(&Ask::default()).expect("resolves");
+        let first = route_to(Some("wanted"), "mcp", &main, &machine.known()).into_iter().next().expect("a place");
+        first.runtime.map(|runtime| (runtime.name, runtime.model)).map_err(|skip| skip.to_string())
+    };
+    let model =
+        json!({"provider": "custom", "base_url": "https://llm.corp/v1", "api_key": "corp-key", "default": "usual"});
+    assert_eq!(of(json!({"model": model})), works("custom", "wanted"));
+    let mcp = json!({"provider": "zai", "model": "glm-4.7"});
+    assert_eq!(of(json!({"model": model, "auxiliary": {"mcp": mcp}})), works("zai", "wanted"));
+}
+
+#[test]
 fn a_summariser_must_read_enough() {
     let settings = json!({
         "model": {"provider": "tiny"},

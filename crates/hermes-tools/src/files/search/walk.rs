@@ -1,11 +1,15 @@
-//! The walk through a tree: what ripgrep would look at, by several threads.
+//! The walk through a tree: what ripgrep would look at, by several threads where there is enough to do for them.
 
 use super::ending::Ending;
 use ignore::overrides::{Override, OverrideBuilder};
 use ignore::{DirEntry, WalkBuilder, WalkState};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
+
+/// A tree with no more entries has been searched before other threads would have started.
+const FEW: usize = 64;
 
 /// Whether names that begin with a dot are seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,20 +68,41 @@ where
     if ground.hidden == Hidden::Show {
         builder.hidden(false).filter_entry(|entry| entry.depth() == 0 || entry.file_name() != ".git");
     }
+    let first: Vec<Met> = builder.build().take_while(|_| ground.ending.ended().is_none()).take(FEW + 1).collect();
+    if first.len() <= FEW {
+        let mut visit = visitor();
+        for met in first {
+            if ground.show(met, trouble, &mut visit).is_break() {
+                break;
+            }
+        }
+        return;
+    }
     builder.build_parallel().run(|| {
         let mut visit = visitor();
-        Box::new(move |entry| {
-            if ground.ending.ended().is_some() {
-                return WalkState::Quit;
-            }
-            match entry {
-                Ok(entry) if entry.file_type().is_some_and(|kind| kind.is_file()) => {
-                    visit(entry.path().to_owned(), &entry);
-                }
-                Ok(_) => {}
-                Err(error) => trouble.note(&error),
-            }
-            WalkState::Continue
+        Box::new(move |met| match ground.show(met, trouble, &mut visit) {
+            ControlFlow::Continue(()) => WalkState::Continue,
+            ControlFlow::Break(()) => WalkState::Quit,
         })
     });
+}
+
+/// What a walk comes by.
+type Met = Result<DirEntry, ignore::Error>;
+
+impl Ground<'_> {
+    /// Shows a file to a visitor; breaks off when the search has ended.
+    fn show(&self, met: Met, trouble: &Trouble, visit: &mut impl FnMut(PathBuf, &DirEntry)) -> ControlFlow<()> {
+        if self.ending.ended().is_some() {
+            return ControlFlow::Break(());
+        }
+        match met {
+            Ok(entry) if entry.file_type().is_some_and(|kind| kind.is_file()) => {
+                visit(entry.path().to_owned(), &entry);
+            }
+            Ok(_) => {}
+            Err(error) => trouble.note(&error),
+        }
+        ControlFlow::Continue(())
+    }
 }

@@ -44,7 +44,7 @@ impl Bundled {
         SET.iter().find(|one| one.name == name)
     }
 
-    pub(super) fn place(&self) -> String {
+    pub(in crate::skills) fn place(&self) -> String {
         format!("{CATEGORY}/{}", self.name)
     }
 

@@ -2,6 +2,7 @@
 
 use crate::skills::frontmatter::yaml;
 use crate::skills::words::{one_line, scalar, words};
+use crate::yaml::Misread;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -34,30 +35,24 @@ pub(super) fn all(hermes_home: &Path) -> Vec<Bundle> {
         .collect();
     files.sort();
     let read = |path: &PathBuf| {
-        let bundle = read(path);
-        if bundle.is_none() {
-            tracing::warn!(file = %path.display(), "a bundle of skills cannot be read: it needs a list of skills");
-        }
-        bundle
+        read(path).inspect_err(|why| tracing::warn!("a bundle of skills is not used: {}:{why}", path.display())).ok()
     };
     files.iter().filter_map(|(_, path)| read(path)).collect()
 }
 
-fn read(path: &Path) -> Option<Bundle> {
+fn read(path: &Path) -> Result<Bundle, Misread> {
+    let wrong = |reason: &str| Misread { place: None, reason: reason.to_owned() };
     let is_small = fs::metadata(path).is_ok_and(|about| about.is_file() && about.len() <= LARGEST);
-    let text = is_small.then(|| fs::read_to_string(path).ok()).flatten()?;
-    let fields = yaml(&text).ok()?;
+    let text = is_small.then(|| fs::read_to_string(path).ok()).flatten();
+    let fields = yaml(&text.ok_or_else(|| wrong("it is no small file of text"))?)?;
     let field =
         |key: &str| fields.get(key).and_then(scalar).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
-    let name = field("name").or_else(|| path.file_stem()?.to_str().map(str::to_owned))?;
-    let skills = fields.get("skills").map(words).filter(|skills| !skills.is_empty())?;
+    let name = field("name").or_else(|| path.file_stem()?.to_str().map(str::to_owned));
+    let name = name.ok_or_else(|| wrong("it has no name"))?;
+    let skills = fields.get("skills").map(words).filter(|skills| !skills.is_empty());
+    let skills = skills.ok_or_else(|| Misread::at(1, 1, "it needs a list of `skills`"))?;
     let description = field("description").unwrap_or_else(|| format!("{} skills at once", skills.len()));
-    Some(Bundle {
-        name: one_line(&name),
-        description: one_line(&description),
-        skills,
-        instruction: field("instruction"),
-    })
+    Ok(Bundle { name: one_line(&name), description: one_line(&description), skills, instruction: field("instruction") })
 }
 
 #[cfg(test)]

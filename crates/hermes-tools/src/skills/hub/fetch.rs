@@ -1,9 +1,9 @@
 //! From a source to all files of one skill, in memory.
 
 use super::HubError;
-use super::git;
 use super::index::{Fetch, Index};
 use super::source::{Place, Source};
+use crate::repository;
 use crate::settings::Settings;
 use crate::skills::catalogue::SKILL;
 use crate::skills::frontmatter::Frontmatter;
@@ -19,6 +19,8 @@ use std::path::{Path, PathBuf};
 
 /// How deep a repository is searched for skills.
 const DEEPEST: usize = 4;
+/// More is no text that anybody loads at once.
+const LARGEST_FILE: u64 = 1 << 20;
 const MOST_FOUND: usize = 200;
 /// Names told when a repository has several.
 const MOST_TOLD: usize = 12;
@@ -37,19 +39,14 @@ pub struct Offer {
 }
 
 /// Brings a skill here. Nothing is installed, and nothing of it is run.
-pub async fn fetch(
-    source: &Source,
-    settings: &Settings,
-    web: Option<&dyn Fetch>,
-    stop: &Stop,
-) -> Result<Offer, HubError> {
+pub async fn fetch(source: &Source, settings: &Settings, web: &dyn Fetch, stop: &Stop) -> Result<Offer, HubError> {
     match source {
         Source::Folder(folder) => of_folder(folder, source),
         Source::Repository { url, folder, branch } => {
             let shelf = Shelf::open(&settings.around.hermes_home)?;
             let quarantine = shelf.quarantine()?;
             let clone = quarantine.path().join("clone");
-            git::clone(url, branch.as_deref(), &clone, &settings.around, stop).await?;
+            repository::clone(url, branch.as_deref(), &clone, &settings.around, stop).await?;
             let found = within(&clone, folder.as_deref(), source)?;
             let below = found.strip_prefix(&clone).ok().and_then(Path::to_str).filter(|below| !below.is_empty());
             let exact =
@@ -61,12 +58,13 @@ pub async fn fetch(
             }
             Ok(offer)
         }
+        Source::File(url) => of_file(url, source, web).await,
         Source::Named(name) => {
             let (listed, index) = Index::find(name, settings, web).await?;
             let place = Place { cwd: &index.folder(), home: &settings.around.home };
             let real = Source::read(&listed.source, place)?;
-            // A list from the web says nothing about folders of this machine, and no list about other lists.
-            if matches!(real, Source::Named(_)) || matches!(real, Source::Folder(_)) && index.is_from_web() {
+            // A list from the web says nothing about what is on this machine, and no list about other lists.
+            if matches!(real, Source::Named(_)) || real.is_here() && index.is_from_web() {
                 return Err(HubError::NoSource(listed.source.clone()));
             }
             let mut offer = Box::pin(fetch(&real, settings, web, stop)).await?;
@@ -108,6 +106,30 @@ fn of_folder(folder: &Path, source: &Source) -> Result<Offer, HubError> {
         parcel,
         source: source.kind(),
         identifier,
+        trust: source.trust(),
+        metadata: Object::new(),
+    })
+}
+
+/// A skill that is one file, at an address.
+async fn of_file(url: &str, source: &Source, web: &dyn Fetch) -> Result<Offer, HubError> {
+    let failed = |why: String| HubError::Refused(format!("{url} cannot be fetched: {why}"));
+    let bytes = web.get(url, LARGEST_FILE).await.map_err(failed)?;
+    let text = String::from_utf8(bytes).map_err(|_| failed("it is no text".to_owned()))?;
+    let front = Frontmatter::split(&text).0;
+    if front.text("description").is_none() {
+        return Err(failed("it has no frontmatter with a description, so it is no skill".to_owned()));
+    }
+    let parcel = Parcel::of_texts([(SKILL, text.as_str())]);
+    let mut parts = url.rsplit('/').map(|part| part.strip_suffix(".md").unwrap_or(part));
+    let usual = parts.find(|part| *part != "SKILL").unwrap_or_default();
+    let nameless = || failed("it names no skill that can be installed; give it a name with --name".to_owned());
+    Ok(Offer {
+        name: named(&parcel, usual).ok_or_else(nameless)?,
+        description: front.text("description").unwrap_or_default(),
+        parcel,
+        source: source.kind(),
+        identifier: source.identifier(),
         trust: source.trust(),
         metadata: Object::new(),
     })

@@ -8,6 +8,7 @@
 //! `hermes skills inspect` prints) exactly those files are installed, or nothing.
 
 use super::HubError;
+use super::source::is_address;
 use crate::settings::Settings;
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
@@ -15,7 +16,6 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 const LARGEST: u64 = 8 << 20;
-const WEB: &str = "https://";
 
 /// Gets a file from the web. A port: whoever implements it decides which addresses may be spoken to.
 pub trait Fetch: Send + Sync {
@@ -54,31 +54,26 @@ pub struct Index {
 }
 
 impl Index {
-    pub async fn load(place: &str, settings: &Settings, web: Option<&dyn Fetch>) -> Result<Self, HubError> {
+    pub async fn load(place: &str, settings: &Settings, web: &dyn Fetch) -> Result<Self, HubError> {
         let failed = |why: String| HubError::Index(place.to_owned(), why);
-        let bytes = match (place.starts_with(WEB), web) {
-            (true, Some(web)) => web.get(place, LARGEST).await.map_err(failed)?,
-            (true, None) => {
-                return Err(failed("lists on the web cannot be read yet; download it and name the file".into()));
-            }
-            (false, _) if place.contains("://") => return Err(failed("only https:// and files are read".into())),
-            (false, _) => {
-                let path = file(place, settings);
-                let read = std::fs::File::open(&path).and_then(|file| {
-                    let mut bytes = Vec::new();
-                    file.take(LARGEST).read_to_end(&mut bytes).map(|_| bytes)
-                });
-                read.map_err(|error| failed(error.to_string()))?
-            }
+        let bytes = if is_address(place) {
+            web.get(place, LARGEST).await.map_err(failed)?
+        } else if place.contains("://") {
+            return Err(failed("only https:// and files are read".into()));
+        } else {
+            let read = std::fs::File::open(file(place, settings)).and_then(|file| {
+                let mut bytes = Vec::new();
+                file.take(LARGEST).read_to_end(&mut bytes).map(|_| bytes)
+            });
+            read.map_err(|error| failed(error.to_string()))?
         };
-        let mut index: Self = serde_json::from_slice(&bytes).map_err(|error| failed(error.to_string()))?;
-        index.place =
-            if place.starts_with(WEB) { place.to_owned() } else { file(place, settings).display().to_string() };
+        let mut index: Self = serde_json::from_slice(&bytes).map_err(|error| misread(place, &error))?;
+        index.place = if is_address(place) { place.to_owned() } else { file(place, settings).display().to_string() };
         Ok(index)
     }
 
     /// All lists of the settings; one that cannot be read is told and does not hide the others.
-    pub async fn all(settings: &Settings, web: Option<&dyn Fetch>) -> (Vec<Self>, Vec<HubError>) {
+    pub async fn all(settings: &Settings, web: &dyn Fetch) -> (Vec<Self>, Vec<HubError>) {
         let (mut lists, mut failed) = (Vec::new(), Vec::new());
         for place in &settings.skills.hub_indexes {
             match Self::load(place, settings, web).await {
@@ -90,11 +85,7 @@ impl Index {
     }
 
     /// The first that has this name.
-    pub(super) async fn find(
-        name: &str,
-        settings: &Settings,
-        web: Option<&dyn Fetch>,
-    ) -> Result<(Listed, Self), HubError> {
+    pub(super) async fn find(name: &str, settings: &Settings, web: &dyn Fetch) -> Result<(Listed, Self), HubError> {
         let (lists, failed) = Self::all(settings, web).await;
         for index in lists {
             if let Some(listed) = index.skills.iter().find(|listed| listed.name == name) {
@@ -105,13 +96,21 @@ impl Index {
     }
 
     pub(super) fn is_from_web(&self) -> bool {
-        self.place.starts_with(WEB)
+        is_address(&self.place)
     }
 
     /// Where its folders are looked for.
     pub(super) fn folder(&self) -> PathBuf {
         Path::new(&self.place).parent().map(Path::to_owned).unwrap_or_default()
     }
+}
+
+/// What is wrong with a list, with its line and column.
+fn misread(place: &str, error: &serde_json::Error) -> HubError {
+    let text = error.to_string();
+    let at = format!(" at line {} column {}", error.line(), error.column());
+    let why = text.strip_suffix(&at).unwrap_or(&text).to_owned();
+    HubError::Index(format!("{place}:{}:{}", error.line(), error.column()), why)
 }
 
 fn file(place: &str, settings: &Settings) -> PathBuf {

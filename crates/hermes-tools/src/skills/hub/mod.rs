@@ -6,7 +6,6 @@
 //! person changed is not overwritten unless they insist, and nothing outside of the folder of skills is removed.
 
 mod fetch;
-mod git;
 mod index;
 mod ledger;
 mod source;
@@ -14,21 +13,23 @@ mod source;
 pub use fetch::{Offer, fetch};
 pub use index::{Fetch, Index, Listed};
 pub use ledger::Entry;
-pub use source::{Place, Source};
+pub use source::{Place, Source, is_address};
 
-use super::catalogue::Catalogue;
+use super::catalogue::{Catalogue, SKILL};
+use super::frontmatter::Frontmatter;
 use super::naming;
 use super::parcel::{Parcel, ParcelError};
 use super::scan::{self, Decision, Force, Report, Trust, Verdict, decide, is_lifted};
+use super::settings::roots;
 use super::shelf::{Shelf, ShelfError, Turn};
+use crate::repository::CloneError;
 use crate::settings::Settings;
 use crate::threat::Scanner;
 use hermes_core::stop::Stop;
 use jiff::Timestamp;
 use ledger::Ledger;
 use serde_json::json;
-use std::path::PathBuf;
-use std::time::Duration;
+use std::path::{Path, PathBuf};
 
 #[derive(Debug, thiserror::Error)]
 pub enum HubError {
@@ -39,12 +40,8 @@ pub enum HubError {
     NoSource(String),
     #[error("{0}")]
     Refused(String),
-    #[error("git cannot be started: {0}. Skills from repositories need the git program in PATH")]
-    NoGit(std::io::Error),
-    #[error("git did not end within {} s", .0.as_secs())]
-    GitTooSlow(Duration),
-    #[error("the repository cannot be fetched: {0}")]
-    Git(String),
+    #[error(transparent)]
+    Git(CloneError),
     #[error("{0} holds several skills: {1}. Name one of them, as in `{2}`")]
     Several(String, String, String),
     #[error("there is no skill in {0}: no folder in it has a SKILL.md")]
@@ -60,6 +57,9 @@ pub enum HubError {
     /// Kept out by the scan. The text names what was found.
     #[error("{name} was not installed: the scan calls it {} and it is from {} sources.\n{worst}\n{advice}", verdict.name(), trust.name())]
     Blocked { name: String, verdict: Verdict, trust: Trust, worst: String, advice: &'static str },
+    #[error("'{name}' calls itself '{poses_as}', and so does another of your skills ({}). Nothing was installed; if you want \
+             both, install it under a name of your own (--name)", place.display())]
+    Poses { name: String, poses_as: String, place: PathBuf },
     #[error("there is a skill '{0}' of your own. Install it under another name (--name), or replace yours (--force)")]
     Taken(String),
     #[error("you changed the skill '{0}' since it was installed. `--force` replaces your changes")]
@@ -68,6 +68,15 @@ pub enum HubError {
     NotInstalled(String),
     #[error("interrupted; nothing was installed")]
     Interrupted,
+}
+
+impl From<CloneError> for HubError {
+    fn from(error: CloneError) -> Self {
+        match error {
+            CloneError::Interrupted => Self::Interrupted,
+            error => Self::Git(error),
+        }
+    }
 }
 
 /// How something is to be installed.
@@ -158,6 +167,7 @@ impl<'h> Hub<'h> {
         let turn = shelf.turn(self.stop)?;
         let mut ledger = Ledger::load(&shelf);
         let below = self.place_for(&name, wanted, &ledger, &shelf)?;
+        self.is_itself(&name, offer, wanted, &shelf.place(&below)?)?;
         let (report, allowed) = self.examine(offer, wanted.force);
         let verdict = report.verdict();
         if let Err(blocked) = allowed {
@@ -195,6 +205,26 @@ impl<'h> Hub<'h> {
         }
     }
 
+    /// Refuses a skill that would be found under the name of another one: a list, or an update, says what it is called, its
+    /// own text says what it is listed as. Who gives a new one a name of their own knows both.
+    fn is_itself(&self, name: &str, offer: &Offer, wanted: &Wanted, folder: &Path) -> Result<(), HubError> {
+        let name_in = |text: Option<String>| Frontmatter::split(&text.unwrap_or_default()).0.name();
+        let Some(poses_as) = name_in(offer.parcel.text(SKILL)) else { return Ok(()) };
+        let before = std::fs::read_to_string(folder.join(SKILL)).ok();
+        let is_known = match &before {
+            Some(_) => name_in(before.clone()).as_ref() == Some(&poses_as),
+            None => wanted.name.is_some(),
+        };
+        if is_known || wanted.force == Force::Yes {
+            return Ok(());
+        }
+        let catalogue = Catalogue::scan(&roots(self.settings), self.scanner);
+        let other = catalogue.skills.iter().find(|skill| skill.name == poses_as && skill.folder != folder);
+        other.map_or(Ok(()), |other| {
+            Err(HubError::Poses { name: name.to_owned(), poses_as, place: other.folder.clone() })
+        })
+    }
+
     fn entry(&self, offer: &Offer, report: &Report, below: &str, before: Option<&Entry>) -> Entry {
         let now = self.now.to_string();
         let hash = offer.parcel.content_hash();
@@ -209,7 +239,7 @@ impl<'h> Hub<'h> {
             metadata: offer.metadata.clone(),
             scan_provenance: json!({
                 "source": offer.source, "source_url": offer.identifier,
-                "bundle_hash": format!("sha256:{}", offer.parcel.digest()),
+                "bundle_hash": format!("sha256:{}", offer.parcel.plain_digest()),
                 "scanner_version": format!("hermes-rust-{}", scan::VERSION),
                 "verdict": report.verdict(), "trust_level": offer.trust, "findings": report, "scanned_at": now,
             }),

@@ -6,6 +6,8 @@ use crate::skills::scan::Trust;
 use std::path::{Path, PathBuf};
 
 const GITHUB: &str = "https://github.com/";
+/// A repository on this machine.
+const HERE: &str = "file:///";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
@@ -13,6 +15,8 @@ pub enum Source {
     Folder(PathBuf),
     /// A folder of a repository; the only skill in it where none is named.
     Repository { url: String, folder: Option<String>, branch: Option<String> },
+    /// The address of a single `SKILL.md`.
+    File(String),
     /// A name in one of the lists.
     Named(String),
 }
@@ -66,6 +70,7 @@ impl Source {
             Self::Folder(_) => "local",
             Self::Repository { .. } if self.on_github().is_some() => "github",
             Self::Repository { .. } => "git",
+            Self::File(_) => "url",
             Self::Named(_) => "index",
         }
     }
@@ -87,6 +92,7 @@ impl Source {
                     }
                 }
             }
+            Self::File(url) => url.clone(),
             Self::Named(name) => name.clone(),
         }
     }
@@ -97,6 +103,15 @@ impl Source {
         let rest = url.strip_prefix(GITHUB)?;
         let rest = rest.strip_suffix(".git").unwrap_or(rest);
         (rest.split('/').count() == 2).then(|| rest.to_owned())
+    }
+
+    /// Whether it is on this machine: nothing that a list from the web could say anything about.
+    pub(super) fn is_here(&self) -> bool {
+        match self {
+            Self::Folder(_) => true,
+            Self::Repository { url, .. } => url.starts_with(HERE),
+            Self::File(_) | Self::Named(_) => false,
+        }
     }
 
     pub fn trust(&self) -> Trust {
@@ -113,17 +128,17 @@ fn repository(typed: &str) -> Option<Result<Source, HubError>> {
     if let Some(page) = address.strip_prefix(GITHUB) {
         return Some(of_page(typed, page, folder));
     }
-    let is_web = address.starts_with("https://");
+    if is_address(address) && address.ends_with(".md") {
+        return Some(Ok(Source::File(typed.to_owned())));
+    }
+    let is_web = address.starts_with("https://") && !hides_option(address);
     let is_scp = address.split_once(':').is_some_and(|(host, path)| {
         host.split_once('@').is_some_and(|(user, host)| is_word(user) && is_word(host)) && !path.starts_with('-')
     });
-    let is_known = is_web || is_scp || address.starts_with("ssh://") || address.starts_with("file:///");
+    let is_ssh = address.starts_with("ssh://") && !hides_option(address);
+    let is_known = is_web || is_scp || is_ssh || address.starts_with(HERE);
     if !is_known {
         return None;
-    }
-    if address.ends_with(".md") {
-        let told = "a single file cannot be fetched from the web yet; name the repository or the folder it is in";
-        return Some(Err(HubError::Refused(told.to_owned())));
     }
     // A branch stands behind the last part of the path; an `@` before that is somebody's name.
     let (url, branch) = match address.rsplit_once('@') {
@@ -132,6 +147,25 @@ fn repository(typed: &str) -> Option<Result<Source, HubError>> {
     };
     let url = url.to_owned();
     Some(inside(folder).map(|folder| Source::Repository { url, folder, branch }))
+}
+
+/// Whether a file can be fetched from there such as it was written: over https, or from this very machine, where nobody is
+/// on the way. Whether an address of this machine may be spoken to at all is decided by who fetches.
+pub fn is_address(text: &str) -> bool {
+    let Ok(address) = url::Url::parse(text) else { return false };
+    let is_loopback = match address.host() {
+        Some(url::Host::Domain(name)) => name == "localhost",
+        Some(url::Host::Ipv4(number)) => number.is_loopback(),
+        Some(url::Host::Ipv6(number)) => number.is_loopback(),
+        None => false,
+    };
+    address.scheme() == "https" || address.scheme() == "http" && is_loopback
+}
+
+/// A host that begins like an option would be one for the program that git starts.
+fn hides_option(address: &str) -> bool {
+    let host = address.split_once("://").map_or("", |(_, rest)| rest).split('/').next().unwrap_or_default();
+    host.starts_with('-') || host.rsplit('@').next().is_some_and(|host| host.starts_with('-'))
 }
 
 /// `owner/name`, `owner/name.git`, `owner/name/tree/branch/folder`.
@@ -202,6 +236,8 @@ mod tests {
             ("https://example.org/x.git@dev#a", repository("https://example.org/x.git", Some("a"), Some("dev"))),
             ("git@example.org:me/x.git", repository("git@example.org:me/x.git", None, None)),
             ("file:///srv/x.git", repository("file:///srv/x.git", None, None)),
+            ("https://example.org/cook/SKILL.md", Source::File("https://example.org/cook/SKILL.md".into())),
+            ("http://localhost:7/cook.md", Source::File("http://localhost:7/cook.md".into())),
         ];
         for (typed, expected) in table {
             assert_eq!(read(typed), Ok(expected), "{typed}");
@@ -219,7 +255,10 @@ mod tests {
             "-x/y/z",
             "a\nb",
             "",
-            "https://example.org/SKILL.md",
+            "http://example.org/SKILL.md",
+            "http://localhost.example.org/SKILL.md",
+            "ssh://-oProxyCommand=x/y.git",
+            "ssh://me@-oProxyCommand=x/y.git",
         ] {
             assert!(read(typed).is_err(), "{typed:?}: {:?}", read(typed));
         }
@@ -227,7 +266,13 @@ mod tests {
 
     #[test]
     fn an_identifier_means_the_same_again() {
-        for typed in ["/srv/cook", "openai/skills/a/b", "https://example.org/x.git@dev#a", "git@example.org:me/x.git"] {
+        for typed in [
+            "/srv/cook",
+            "https://example.org/a/SKILL.md",
+            "openai/skills/a/b",
+            "https://example.org/x.git@dev#a",
+            "git@example.org:me/x.git",
+        ] {
             let source = read(typed).expect("a source");
             assert_eq!((source.identifier().as_str(), read(&source.identifier())), (typed, Ok(source.clone())));
         }

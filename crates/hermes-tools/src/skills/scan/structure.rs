@@ -1,6 +1,7 @@
 //! What the files of a skill say without being read: how many, how large, of what kind.
 
 use super::{Category, Finding, Severity};
+use crate::skills::catalogue::{SKILL, SUPPORT};
 use crate::skills::parcel::{Parcel, Piece};
 use std::borrow::Cow;
 
@@ -48,8 +49,18 @@ pub(super) fn look(parcel: &Parcel) -> Vec<Finding> {
     }
     for (path, piece) in &parcel.files {
         found.extend(of_file(path, piece));
+        if is_another_skill(path) {
+            let meaning = "is another skill inside of this one, which would come with it".to_owned();
+            found.push(finding("nested_skill", Severity::High, path, meaning));
+        }
     }
     found
+}
+
+/// A `SKILL.md` below the first one, where skills are looked for.
+fn is_another_skill(path: &str) -> bool {
+    let is_support = path.split('/').next().is_some_and(|first| SUPPORT.contains(&first));
+    path.ends_with(&format!("/{SKILL}")) && !is_support
 }
 
 fn of_file(path: &str, piece: &Piece) -> Vec<Finding> {
