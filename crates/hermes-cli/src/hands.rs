@@ -196,6 +196,11 @@ impl Hands {
         run::Hands::of_conversation(self.registry.clone(), grant, &self.shop.settings.loader)
     }
 
+    /// These tools with everybody around them who guards or watches calls.
+    pub(crate) fn guarded(&self, tools: run::Hands) -> run::Hands {
+        self.extensions.call_hooks().into_iter().fold(tools, run::Hands::with_hook)
+    }
+
     /// The tools that such a conversation knows of when it begins, as far as they can be used here.
     pub(crate) fn known(&self, grant: Grant) -> BTreeSet<String> {
         let known = self.for_conversation(grant).known();
@@ -215,11 +220,13 @@ impl Hands {
 
     /// Ends everything that was started and is still running.
     pub async fn close(&self) {
-        if let Some(servers) = &self.servers {
-            servers.close().await;
-        }
-        self.shop.processes.close().await;
-        self.extensions.close().await;
+        let servers = async {
+            if let Some(servers) = &self.servers {
+                servers.close().await;
+            }
+        };
+        // None of them needs another, and a person waits for all.
+        tokio::join!(servers, self.shop.processes.close(), self.extensions.close());
     }
 
     /// Clears up old checkpoints where that is due. It can take a while, so a person may stop it; nothing is lost then.

@@ -198,11 +198,11 @@ impl Shared {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 
-    fn answered(&self, id: u64, outcome: Result<Value, String>) {
+    fn answered(&self, id: u64, outcome: Result<Value, Value>) {
         let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
         if let Some(waiting) = waiting {
             // Who asked may have gone in the same moment.
-            let _ = waiting.send(outcome);
+            let _ = waiting.send(outcome.map_err(|error| protocol::reason(&error)));
         }
     }
 
@@ -285,7 +285,7 @@ async fn listen(stdout: ChildStdout, mut child: Child, family: Family, shared: A
         };
         shared.said.fetch_add(1, Ordering::Relaxed);
         match Incoming::read(&line) {
-            Incoming::Answer { id, outcome } => shared.answered(id, outcome.map_err(|error| protocol::reason(&error))),
+            Incoming::Answer { id, outcome } => shared.answered(id, outcome),
             Incoming::Notice { method, params } if method == "log" => {
                 logged += 1;
                 log(&shared.plugin, &params, logged);

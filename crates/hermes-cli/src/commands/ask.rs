@@ -114,7 +114,7 @@ impl Used {
     async fn let_go(self, outcome: &Outcome, screen: &Screen, stop: &Stop) {
         let Self { app, board, agent, hands, store } = self;
         agent.desk().close().await;
-        hands.extensions.finalize(agent.session()).await;
+        kept::unless_left(hands.extensions.finalize(agent.session()), stop).await;
         hands.close().await;
         // What was acknowledged is on disk; who interrupted leaves the rest to the next program. Nor do they wait twice
         // for a store that was busy already.

@@ -58,6 +58,24 @@ async fn in_safe_mode_nothing_that_others_wrote_is_run_or_announced() {
     }
 }
 
+#[tokio::test]
+async fn whoever_guards_commands_guards_those_of_a_skill_too() {
+    let server = ModelServer::start([Move::say("Soup.")]).await;
+    let skill = "---\nname: cook\ndescription: Soup\n---\nToday: !`touch cooked`.\n";
+    let guard = "echo '{\"action\": \"block\", \"message\": \"not in my kitchen\"}'\n";
+    let world = home_at(&server).file("skills/cook/SKILL.md", skill).file("guard.sh", guard);
+    let more = format!(
+        "skills: {{inline_shell: true}}\nhooks_auto_accept: true\nhooks:\n  pre_tool_call:\n    - command: sh {}\n",
+        world.hermes_home().join("guard.sh").display()
+    );
+    let world = world.config(&format!("{}{more}", settings(&server.base_url(), "chat_completions")));
+    hermes(&world, &["-z", "/cook for two"]).await.expect_code(0);
+    let said = asked(&server)[0].to_string();
+    assert!(said.contains("not in my kitchen"), "{said}");
+    assert!(!world.work_dir().join("cooked").exists());
+    server.finish();
+}
+
 /// Something that needs consent, does no harm here, and can be seen afterwards.
 fn with_build(world: World) -> World {
     std::fs::create_dir_all(world.work_dir().join("build/deep")).expect("a folder");

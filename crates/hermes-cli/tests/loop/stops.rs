@@ -37,6 +37,20 @@ async fn an_interrupt_ends_the_tool_and_the_work_can_go_on() {
 }
 
 #[tokio::test]
+async fn who_interrupts_does_not_wait_for_a_hook_that_hears_of_the_end() {
+    let server = ModelServer::start(Move::silence()).await;
+    let hook = "hooks_auto_accept: true\nhooks:\n  on_session_finalize:\n    - command: sleep 40\n";
+    let world = home_at(&server).config(&format!("{}{hook}", settings(&server.base_url(), "chat_completions")));
+    let child = world.command(HERMES, &["-z", "hi"]).spawn().expect("started");
+    until_asked(&server).await;
+    signal(&child, "-INT").await;
+    let (ran, took) = end(child).await;
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(130), ""), "{}", ran.stderr);
+    assert!(took < GRACE + SOON, "{took:?}");
+    server.finish();
+}
+
+#[tokio::test]
 async fn an_interrupt_while_the_model_is_asked_loses_no_work() {
     let server = ModelServer::start([run("echo done > file"), Move::silence(), Move::say("It is done.")]).await;
     let world = home_at(&server);

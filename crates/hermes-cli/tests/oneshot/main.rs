@@ -17,6 +17,7 @@ mod input;
 mod interrupts;
 mod kept;
 #[path = "../stage/mod.rs"]
+#[allow(dead_code, reason = "each test program needs its own part of the stage")]
 mod stage;
 mod terminal;
 

@@ -277,8 +277,7 @@ async fn a_list_and_a_skill_come_from_the_web_and_lead_to_nothing_on_this_machin
     let mut scene = Scene::new(json!({"skills": {"hub_indexes": [list]}}));
     scene.theirs("stew/SKILL.md", &skill("stew", "Simmer."));
     let repository = scene.stage.path("theirs");
-    git(&repository, &["init", "-q"]);
-    commit(&repository);
+    commit_all(&repository);
     let address = format!("file://{}#stew", repository.display());
     let listed = json!({"skills": [
         {"name": "soup", "source": "https://example.org/soup/SKILL.md"},

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 /// A wait that is over sooner needs no explanation.
 const WORTH_A_LINE: Duration = Duration::from_secs(2);
-/// Somebody who interrupted does not wait for the books.
+/// Somebody who interrupted does not wait for the books, nor for hooks that hear of the end.
 const AFTER_INTERRUPT: Duration = Duration::from_millis(400);
 
 /// The store of the home, or why it cannot be used. A store that cannot be used costs the record, never the answer.
@@ -50,13 +50,18 @@ pub(super) async fn place(
 
 /// Waits for the store, but not for long when somebody interrupts.
 pub(super) async fn in_time(work: impl Future<Output = ()>, screen: &Screen, stop: &Stop) {
+    unless_left(explained(work, screen), stop).await;
+}
+
+/// Waits for what can be given up, but not for long when somebody interrupts.
+pub(super) async fn unless_left(work: impl Future<Output = ()>, stop: &Stop) {
     let has_left = async {
         stop.wait().await;
         tokio::time::sleep(AFTER_INTERRUPT).await;
     };
     tokio::select! {
         biased;
-        () = explained(work, screen) => {}
+        () = work => {}
         () = has_left => {}
     }
 }

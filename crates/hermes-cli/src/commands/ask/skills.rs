@@ -41,7 +41,8 @@ pub(super) async fn with_skills(
     };
     let text = first_text(&question.content);
     let desk = hands.desk(session.clone());
-    let run = run::Hands::granted(hands.registry.clone(), tools.clone());
+    // Commands that a skill holds are calls like all others.
+    let run = hands.guarded(run::Hands::granted(hands.registry.clone(), tools.clone()));
     let scene = Scene { desk: &desk, hands: &run, stop };
     let mut said = None;
     if text.trim_start().starts_with('/') {

@@ -53,8 +53,7 @@ pub(super) async fn run(app: &App, args: CallArgs, console: &mut Console<'_>) ->
     let call = ToolCall::new(CallId::new("call_by_hand"), tool.as_str(), text.as_str());
     // A script may call what its author could call by hand, and whoever guards calls guards these too.
     let names: BTreeSet<String> = hands.registry.describe().iter().map(|tool| tool.card.name.to_string()).collect();
-    let tools = run::Hands::new(hands.registry.clone(), names);
-    let tools = hands.extensions.call_hooks().into_iter().fold(tools, run::Hands::with_hook);
+    let tools = hands.guarded(run::Hands::new(hands.registry.clone(), names));
     let results = match tools.run(&[call], &desk, &Untold, &stop).await {
         Ok(results) => results,
         Err(aborted) => aborted.results,
