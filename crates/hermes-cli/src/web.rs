@@ -19,7 +19,8 @@ pub(crate) fn register(app: &App, registry: &Registry, side_model: SideModel, wa
     hermes_web::register(registry, &settings(app, warnings), side_model);
 }
 
-fn settings(app: &App, warnings: &mut Vec<String>) -> WebSettings {
+/// How the web may be used.
+pub(crate) fn settings(app: &App, warnings: &mut Vec<String>) -> WebSettings {
     let found = SECTIONS.iter().filter_map(|name| Some(((*name).to_owned(), app.settings.get(name)?)));
     let config = Value::Object(found.collect::<Map<String, Value>>());
     let variable = |name: &str| app.environment.get(name).map(str::to_owned);
@@ -33,9 +34,9 @@ pub(crate) struct Shop {
 }
 
 impl Shop {
-    /// What is odd about the settings is told by whoever registers the tools.
-    pub(crate) fn new(app: &App) -> Self {
-        Self { fetcher: Fetcher::new(settings(app, &mut Vec::new()).rules) }
+    /// What is odd about the settings is added to `warnings`.
+    pub(crate) fn new(app: &App, warnings: &mut Vec<String>) -> Self {
+        Self { fetcher: Fetcher::new(settings(app, warnings).rules) }
     }
 }
 

@@ -96,21 +96,6 @@ enum Names {
     Several(Vec<String>),
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct SecuritySection {
-    allow_private_urls: Option<bool>,
-    website_blocklist: Option<BlocklistSection>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct BlocklistSection {
-    enabled: bool,
-    domains: Vec<String>,
-    shared_files: Vec<PathBuf>,
-}
-
 /// Every variable that is looked at, for whoever hands them over and hides the secret ones from children.
 pub fn variables() -> impl Iterator<Item = &'static str> {
     secret_variables().chain(PROXY_VARIABLES).chain([ALLOW_PRIVATE])
@@ -131,15 +116,10 @@ impl WebSettings {
         odd: &mut Vec<String>,
     ) -> Self {
         let web: WebSection = section(config, "web", odd);
-        let security: SecuritySection = section(config, "security", odd);
-        let blocklist = security.website_blocklist.unwrap_or_default();
-        let blocklist = match blocklist.enabled {
-            true => Blocklist::read(&blocklist.domains, &blocklist.shared_files, home, odd),
-            false => Blocklist::default(),
-        };
+        let blocklist = blocklist(config, home, odd);
         let of_old = config.pointer("/browser/allow_private_urls").and_then(Value::as_bool);
         let said = variable(ALLOW_PRIVATE).map(|word| is_yes(&word));
-        let set = [security.allow_private_urls, of_old].contains(&Some(true));
+        let set = [switch(config, "security.allow_private_urls", Otherwise::Off, odd), of_old].contains(&Some(true));
         let private = said.unwrap_or(set);
         let download = config.pointer("/auxiliary/vision/download_timeout").and_then(Value::as_u64).unwrap_or(DOWNLOAD);
         Self {
@@ -156,6 +136,51 @@ impl WebSettings {
             search: search_settings(&web, variable, odd),
             picture_patience: Duration::from_secs(download.clamp(1, 600)),
         }
+    }
+}
+
+/// What a switch means that is neither true nor false.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Otherwise {
+    On,
+    Off,
+}
+
+/// What stands at this place of the settings, unless it is nothing.
+fn at<'c>(config: &'c Value, path: &str) -> Option<&'c Value> {
+    path.split('.').try_fold(config, |value, key| value.get(key)).filter(|value| !value.is_null())
+}
+
+fn switch(config: &Value, path: &str, otherwise: Otherwise, odd: &mut Vec<String>) -> Option<bool> {
+    let value = at(config, path)?;
+    Some(value.as_bool().unwrap_or_else(|| {
+        let is_on = otherwise == Otherwise::On;
+        odd.push(format!("{path}: {value} is neither true nor false; {is_on} is used"));
+        is_on
+    }))
+}
+
+/// One text, or a list of them.
+fn texts(config: &Value, path: &str, odd: &mut Vec<String>) -> Vec<String> {
+    let values: Vec<&Value> = match at(config, path) {
+        None => Vec::new(),
+        Some(Value::Array(values)) => values.iter().collect(),
+        Some(value) => vec![value],
+    };
+    let (texts, others): (Vec<&Value>, Vec<&Value>) = values.into_iter().partition(|value| value.is_string());
+    odd.extend(others.iter().map(|other| format!("{path}: {other} is no text; it is left out")));
+    texts.into_iter().filter_map(|text| text.as_str().map(str::to_owned)).collect()
+}
+
+/// Web sites nobody may visit. Each setting is read on its own, and a switch nobody understands is on: a slip must not let
+/// pass what somebody took the trouble to forbid.
+fn blocklist(config: &Value, home: &Path, odd: &mut Vec<String>) -> Blocklist {
+    let domains = texts(config, "security.website_blocklist.domains", odd);
+    let files = texts(config, "security.website_blocklist.shared_files", odd);
+    let files: Vec<PathBuf> = files.into_iter().map(PathBuf::from).collect();
+    match switch(config, "security.website_blocklist.enabled", Otherwise::On, odd) {
+        Some(true) => Blocklist::read(&domains, &files, home, odd),
+        Some(false) | None => Blocklist::default(),
     }
 }
 
@@ -249,6 +274,25 @@ mod tests {
             read(&json!({"web": {"extract_char_limit": "many"}, "security": {"allow_private_urls": "?"}}), &[]);
         assert_eq!((settings.extract.chars, settings.rules.private), (USUAL_CHARS, PrivateNets::Refused));
         assert_eq!(odd.len(), 2, "{odd:?}");
+    }
+
+    #[test]
+    fn a_slip_does_not_let_pass_what_was_forbidden() {
+        let config = json!({"security": {"allow_private_urls": "maybe", "website_blocklist": {
+            "enabled": "sure", "domains": ["ads.example", 7], "shared_files": 3,
+        }}});
+        let (settings, odd) = read(&config, &[]);
+        let told = [
+            "security.website_blocklist.domains: 7 is no text; it is left out",
+            "security.website_blocklist.shared_files: 3 is no text; it is left out",
+            "security.website_blocklist.enabled: \"sure\" is neither true nor false; true is used",
+            "security.allow_private_urls: \"maybe\" is neither true nor false; false is used",
+        ];
+        assert_eq!(odd, told);
+        assert_eq!(settings.rules.private, PrivateNets::Refused);
+        assert!(settings.rules.blocklist.hit("ads.example").is_some());
+        let lone = json!({"security": {"website_blocklist": {"enabled": true, "domains": "ads.example"}}});
+        assert!(read(&lone, &[]).0.rules.blocklist.hit("x.ads.example").is_some());
     }
 
     #[test]

@@ -6,6 +6,7 @@
 
 mod look;
 
+use super::waiting::watch;
 use super::{Console, Exit, Trouble, paper};
 use crate::app::App;
 use crate::settings::{Environment, Home};
@@ -85,7 +86,8 @@ async fn examine(args: &DoctorArgs, profile: Option<&str>, console: &mut Console
         sections.push(Section { name: "Sandbox", checks: sandbox });
         sections.push(Section { name: "MCP servers", checks: look::mcp(&app) });
         sections.push(Section { name: "Skills", checks: look::skills(&app) });
-        sections.push(Section { name: "Plugins", checks: look::plugins(&app).await });
+        let plugins = watch(console, |_| "plugins are started".to_owned(), look::plugins(&app)).await?;
+        sections.push(Section { name: "Plugins", checks: plugins });
         sections.push(Section { name: "Hooks", checks: look::hooks(&app).await });
     }
     let count =

@@ -6,6 +6,7 @@
 mod report;
 
 use super::person::Person;
+use super::waiting::watch;
 use super::{Console, Exit, Trouble, paper, table};
 use crate::app::App;
 use crate::extensions;
@@ -233,7 +234,8 @@ async fn test(
     let mut exit = Exit::Done;
     for hook in hooks {
         writeln!(console.out, "{}", paper::one_line(&hook.command))?;
-        let fired = fire(hook, payload.clone(), &outside, &*app.clock).await;
+        let answer = fire(hook, payload.clone(), &outside, &*app.clock);
+        let fired = watch(console, |_| "it runs".to_owned(), answer).await?;
         for (name, text) in [("said", &fired.stdout), ("on stderr", &fired.stderr)] {
             if !text.trim().is_empty() {
                 writeln!(console.out, "  {name}: {}", paper::one_line(text.trim()))?;
@@ -277,8 +279,8 @@ async fn doctor(app: &App, hooks: &[HookConfig], console: &mut Console<'_>) -> R
     let outside = outside(app);
     let mut exit = Exit::Done;
     for hook in hooks {
-        let checkup = checkup(app, hook, Some(&outside)).await;
         writeln!(console.out, "{} {}", hook.occasion.name(), paper::one_line(&hook.command))?;
+        let checkup = watch(console, |_| "it is tried".to_owned(), checkup(app, hook, Some(&outside))).await?;
         for line in &checkup.lines {
             writeln!(console.out, "  {}", paper::shown(line))?;
         }

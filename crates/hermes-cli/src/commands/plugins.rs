@@ -9,6 +9,7 @@ mod report;
 pub(super) use report::problem;
 
 use super::config::refuse_managed;
+use super::waiting::watch;
 use super::{Console, Exit, Trouble, paper};
 use crate::app::App;
 use crate::extensions;
@@ -184,7 +185,8 @@ async fn enable(
         return Err(Trouble::Refused(told));
     }
     writeln!(console.out, "`{key}` runs from the next conversation on. Written to {}.", file.display())?;
-    match introduce(found, super::hooks::outside(app), app.clock.clone()).await {
+    let start = introduce(found, super::hooks::outside(app), app.clock.clone());
+    match watch(console, |_| format!("`{key}` starts"), start).await? {
         Ok(registered) => {
             let forgiven = Records::new(app.home.dir()).forgive(key);
             forgiven.map_err(|error| Trouble::Refused(format!("how `{key}` fell over is still on record: {error}")))?;

@@ -10,17 +10,15 @@ mod waiting;
 use super::waiting::stop_on_signal;
 use super::{Console, Exit, Trouble, paper};
 use crate::app::App;
-use crate::hands::Hands;
+use crate::hands;
 use crate::web::Shop;
 use hermes_core::stop::Stop;
-use hermes_tools::gate::Yolo;
 use hermes_tools::settings::Settings;
 use hermes_tools::skills::hub::{Fetch, Hub, HubError};
 use hermes_tools::skills::scan::Force;
 use hermes_tools::threat::Scanner;
 use jiff::Timestamp;
 use serde::Serialize;
-use std::sync::Arc;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -153,6 +151,21 @@ pub enum SkillsCommand {
     Reject { id: String },
 }
 
+impl SkillsCommand {
+    /// Whether it may ask the web.
+    fn fetches(&self) -> bool {
+        matches!(
+            self,
+            Self::Search { .. }
+                | Self::Browse { .. }
+                | Self::Inspect { .. }
+                | Self::Install(_)
+                | Self::Check { .. }
+                | Self::Update { .. }
+        )
+    }
+}
+
 /// What every command works with.
 struct Bench<'b> {
     settings: &'b Settings,
@@ -185,12 +198,18 @@ pub async fn run(args: SkillsArgs, profile: Option<&str>, console: &mut Console<
 async fn dispatch(args: SkillsArgs, profile: Option<&str>, console: &mut Console<'_>) -> Result<Exit, Trouble> {
     let app = App::load(profile, None).await?;
     let stop = stop_on_signal();
-    let hands = Hands::new(&app, Arc::new(|_| {}), Yolo::Off, &stop);
-    hands.tell_warnings(console)?;
-    let web = Shop::new(&app);
-    let (settings, scanner) = (&hands.shop.settings, &hands.shop.scanner);
-    let bench = &Bench { settings, scanner, web: &web, now: app.now(), stop: &stop };
-    match args.command.unwrap_or(SkillsCommand::List(list::ListArgs::default())) {
+    let command = args.command.unwrap_or(SkillsCommand::List(list::ListArgs::default()));
+    let (settings, mut odd) = Settings::read(&hands::effective(&app), hands::surroundings(&app));
+    // What is odd about the rest of the settings is told by what it is about.
+    odd.retain(|warning| warning.starts_with("skills"));
+    let mut odd_web = Vec::new();
+    let web = Shop::new(&app, &mut odd_web);
+    if command.fetches() {
+        odd.append(&mut odd_web);
+    }
+    odd.iter().try_for_each(|warning| writeln!(console.err, "… {}", paper::shown(warning)))?;
+    let bench = &Bench { settings: &settings, scanner: &Scanner::new(), web: &web, now: app.now(), stop: &stop };
+    match command {
         SkillsCommand::List(how) => list::list(bench.seeded(), &how, console),
         SkillsCommand::View { name, file } => look::view(bench.seeded(), &name, file.as_deref(), console),
         SkillsCommand::Search { query, how } => look::search(bench, &query, &how, console).await,

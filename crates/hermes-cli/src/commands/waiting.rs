@@ -37,6 +37,7 @@ pub(super) async fn watch<T>(
     let begun = Instant::now();
     let mut work = pin!(work);
     let mut pause = WORTH_A_LINE;
+    let mut has_line = false;
     let outcome = loop {
         tokio::select! {
             biased;
@@ -48,9 +49,10 @@ pub(super) async fn watch<T>(
         if live {
             write!(console.err, "\r\x1b[2K… {}", describe(begun.elapsed()))?;
             console.err.flush()?;
+            has_line = true;
         }
     };
-    if live {
+    if has_line {
         write!(console.err, "\r\x1b[2K")?;
         console.err.flush()?;
     }

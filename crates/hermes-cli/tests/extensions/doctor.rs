@@ -23,6 +23,7 @@ async fn what_is_broken_is_named_and_the_exit_code_says_so() {
     let server = ModelServer::start([]).await;
     let more = "plugins:\n  enabled: [torn, gone, module, dead]\nmcp_servers:\n  empty: {}\n  fine:\n    command: x\n\
                 \x20 planted:\n    command: bash\n    args: [-c, curl example.org]\n  odd:\n    command: x\n    timeout: soon\n\
+                security:\n  website_blocklist:\n    enabled: true\n    shared_files: [gone.txt]\n\
                 hooks:\n  pre_verify:\n    - command: x\n  post_tool_call:\n    - command: ~/not-there.sh\n";
     let world = home_with(&server, more);
     plugin(&world, "torn", "name: torn\nprovides_tools: 7\n", "");
@@ -55,6 +56,7 @@ async fn what_is_broken_is_named_and_the_exit_code_says_so() {
     has("Plugins", "odd", "nobody knows these fields of its manifest: homepage");
     has("Plugins", "odd", "module: it needs the Python program");
     has("Plugins", "odd", "gone is enabled and not there");
+    has("Tools", "odd", "gone.txt cannot be read");
     has("MCP servers", "broken", "mcp_servers.empty: it needs `command`");
     has("MCP servers", "broken", "mcp_servers.planted.command: not started");
     has("MCP servers", "odd", "mcp_servers.odd.timeout: it has to be a number of seconds");

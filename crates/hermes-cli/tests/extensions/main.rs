@@ -10,6 +10,7 @@
 mod doctor;
 mod everything;
 mod hooks;
+mod interrupts;
 mod plugins;
 #[path = "../stage/mod.rs"]
 #[allow(dead_code, reason = "each test program needs its own part of the stage")]

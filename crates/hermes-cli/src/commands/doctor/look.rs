@@ -9,6 +9,7 @@ use crate::commands::{access, table};
 use crate::extensions;
 use crate::hands::{self, Hands};
 use crate::settings::{Environment, Home};
+use crate::web;
 use futures_util::future::join_all;
 use hermes_core::stop::Stop;
 use hermes_mcp::settings as servers;
@@ -122,6 +123,9 @@ pub(super) fn at_hand(app: &App) -> (Vec<Check>, Vec<Check>) {
     }
     let (_, odd) = Settings::read(&hands::effective(app), hands::surroundings(app));
     checks.extend(odd.into_iter().map(|warning| Check::odd(warning, "`hermes config check`")));
+    let mut odd = Vec::new();
+    web::settings(app, &mut odd);
+    checks.extend(odd.into_iter().map(|warning| Check::odd(warning, "`hermes config edit`")));
     (checks, vec![Check::fine(hands.shop.sandbox_report())])
 }
 

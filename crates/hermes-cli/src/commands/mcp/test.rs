@@ -1,6 +1,7 @@
 //! One server, started to see whether it works and what it offers.
 
 use super::super::paper::{self, Paper};
+use super::super::waiting::watch;
 use super::super::{Console, Exit, Trouble, table};
 use super::named;
 use crate::app::App;
@@ -28,7 +29,7 @@ enum Trial {
 }
 
 pub(super) async fn run(app: &App, name: &str, stop: &Stop, console: &mut Console<'_>) -> Result<Exit, Trouble> {
-    let (trial, hands) = tried(app, name, stop).await?;
+    let (trial, hands) = tried(app, name, stop, console).await?;
     match trial {
         Trial::Works(tools) => show(name, &hands, &tools, console),
         Trial::LoggedOut(reason) | Trial::Fails(reason) => Err(Trouble::Refused(broken(name, &reason))),
@@ -43,7 +44,7 @@ pub(super) async fn after_adding(
     stop: &Stop,
     console: &mut Console<'_>,
 ) -> Result<Exit, Trouble> {
-    let (trial, hands) = tried(app, name, stop).await?;
+    let (trial, hands) = tried(app, name, stop, console).await?;
     match trial {
         Trial::Works(tools) => show(name, &hands, &tools, console),
         Trial::LoggedOut(_) => {
@@ -62,23 +63,17 @@ fn broken(name: &str, reason: &str) -> String {
     format!("The server `{name}` does not work: {}", paper::shown(reason))
 }
 
-async fn tried(app: &App, name: &str, stop: &Stop) -> Result<(Trial, Hands), Trouble> {
+async fn tried(app: &App, name: &str, stop: &Stop, console: &mut Console<'_>) -> Result<(Trial, Hands), Trouble> {
     let server = named(app, name)?;
     let limit = server.connect_timeout + LISTING;
     let takes_logins = matches!(&server.place, Place::Remote(remote) if matches!(remote.auth, Auth::OAuth(_)));
     let hands = Hands::new(app, Arc::new(|_| {}), Yolo::Off, stop);
     let found = Found { servers: vec![server], ..Found::default() };
     let servers = Servers::start(found, hands.registry.clone(), &hands.shop);
-    let interrupted = tokio::select! {
-        biased;
-        () = stop.wait() => true,
-        () = servers.settled(limit) => false,
-    };
+    let waited = watch(console, |_| format!("`{name}` starts"), servers.settled(limit)).await;
     let report = servers.report().into_iter().next();
     servers.close().await;
-    if interrupted {
-        return Err(Trouble::Interrupted);
-    }
+    waited?;
     let silent = || format!("it did not answer within {} s", limit.as_secs());
     let trial = match report {
         Some(report) if report.state == State::Ready => Trial::Works(report.tools.into_iter().collect()),

@@ -3,7 +3,7 @@
 use super::CallArgs;
 use crate::app::App;
 use crate::commands::paper::{self, Paper};
-use crate::commands::waiting::stop_on_signal;
+use crate::commands::waiting::{stop_on_signal, watch};
 use crate::commands::{Console, Exit, Trouble, directory};
 use crate::hands::Hands;
 use hermes_tools::desk::{Desk, Reach};
@@ -31,10 +31,10 @@ pub(super) async fn run(app: &App, args: CallArgs, console: &mut Console<'_>) ->
     let stop = stop_on_signal();
     let yolo = if yolo { Yolo::On } else { Yolo::Off };
     let hands = Hands::new(app, Arc::new(|_| {}), yolo, &stop).connected_for(app, &tool);
-    tokio::select! {
-        biased;
-        () = stop.wait() => {}
-        () = hands.introduced(INTRODUCTION) => {}
+    let waited = watch(console, |_| format!("the server of `{tool}` starts"), hands.introduced(INTRODUCTION)).await;
+    if let Err(trouble) = waited {
+        hands.close().await;
+        return Err(trouble);
     }
     if !hands.registry.has(&tool) {
         hands.close().await;
