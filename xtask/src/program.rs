@@ -72,7 +72,10 @@ impl Bench {
     }
 
     fn serve(&self, moves: impl IntoIterator<Item = Move>) -> ModelServer {
-        self.runtime.block_on(ModelServer::start(Script::new(moves)))
+        let server = self.runtime.block_on(ModelServer::start(Script::new(moves)));
+        // Every run is a conversation of its own, and curl has none.
+        server.allow_prefix_break("another conversation");
+        server
     }
 
     fn asked(&self, runs: usize, answer: impl Fn() -> Move) -> Asked {

@@ -6,15 +6,17 @@
 //! grows with the length of the text and with nothing else. A finding is a reason to doubt, never a proof, and no finding
 //! is no proof of harmlessness: what may be done is decided by the gate.
 
+mod hint;
 mod invisible;
 mod table;
 mod view;
 
-use regex::Regex;
+use hint::Hint;
+use regex::{Regex, RegexBuilder};
 use std::borrow::Cow;
 use std::sync::OnceLock;
 use table::{Row, TABLE};
-use view::Views;
+use view::{View, Views};
 
 /// As many characters are looked at together; longer text is read in overlapping windows of this size, so that padding
 /// hides nothing.
@@ -41,7 +43,7 @@ pub struct Threat {
     pub meaning: &'static str,
 }
 
-/// The compiled table. Made once and shared; compiled at the first look.
+/// The table, made ready. Made once and shared; a pattern is compiled for the first text that it may fit.
 #[derive(Debug, Default)]
 pub struct Scanner {
     rules: OnceLock<Vec<Rule>>,
@@ -50,8 +52,9 @@ pub struct Scanner {
 #[derive(Debug)]
 struct Rule {
     row: &'static Row,
+    hint: Hint,
     /// `None` when the pattern cannot be compiled: such a row finds everything, so that a mistake is seen at once.
-    regex: Option<Regex>,
+    regex: OnceLock<Option<Regex>>,
 }
 
 impl Scanner {
@@ -68,7 +71,7 @@ impl Scanner {
             let open = rules.iter().filter(|rule| rule.row.scope <= scope);
             for rule in open {
                 let known = found.iter().any(|row| row.id == rule.row.id);
-                if !known && rule.regex.as_ref().is_none_or(|regex| regex.is_match(views.get(rule.row.view))) {
+                if !known && rule.fits(&views) {
                     found.push(rule.row);
                 }
             }
@@ -85,11 +88,27 @@ pub fn ids(threats: &[Threat]) -> String {
 
 impl Rule {
     fn of(row: &'static Row) -> Self {
-        let regex = Regex::new(&view::expression(row.view, row.pattern));
-        if let Err(error) = &regex {
-            tracing::error!(id = row.id, %error, "a pattern of the threat table cannot be compiled");
-        }
-        Self { row, regex: regex.ok() }
+        Self { row, hint: Hint::of(row.view, row.pattern), regex: OnceLock::new() }
+    }
+
+    fn fits(&self, views: &Views) -> bool {
+        self.hint.may_fit(views.small(self.row.view)) && self.matches(views)
+    }
+
+    fn matches(&self, views: &Views) -> bool {
+        self.regex().is_none_or(|regex| regex.is_match(views.get(self.row.view)))
+    }
+
+    fn regex(&self) -> Option<&Regex> {
+        let compiled = self.regex.get_or_init(|| {
+            let expression = view::expression(self.row.view, self.row.pattern);
+            let compiled = RegexBuilder::new(&expression).case_insensitive(self.row.view == View::Code).build();
+            if let Err(error) = &compiled {
+                tracing::error!(id = self.row.id, %error, "a pattern of the threat table cannot be compiled");
+            }
+            compiled.ok()
+        });
+        compiled.as_ref()
     }
 }
 

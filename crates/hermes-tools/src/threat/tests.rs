@@ -10,8 +10,24 @@ static SCANNER: LazyLock<Scanner> = LazyLock::new(Scanner::new);
 #[test]
 fn every_pattern_compiles() {
     let broken: Vec<_> =
-        TABLE.iter().map(Rule::of).filter(|rule| rule.regex.is_none()).map(|rule| rule.row.id).collect();
+        TABLE.iter().map(Rule::of).filter(|rule| rule.regex().is_none()).map(|rule| rule.row.id).collect();
     assert_eq!(broken, Vec::<&str>::new());
+}
+
+#[test]
+fn no_hint_spares_a_text_that_fits() {
+    let rules: Vec<Rule> = TABLE.iter().map(Rule::of).collect();
+    let lines = include_str!("../../tests/hands/threats/attacks.txt").lines();
+    let lines = lines.chain(include_str!("../../tests/hands/threats/harmless.txt").lines());
+    let mut spared = 0;
+    for line in lines.flat_map(|line| [line.to_owned(), line.to_uppercase()]) {
+        let views = Views::of(&line);
+        for rule in &rules {
+            assert!(rule.fits(&views) == rule.matches(&views), "{}: {line}", rule.row.id);
+            spared += usize::from(!rule.hint.may_fit(views.small(rule.row.view)));
+        }
+    }
+    assert!(spared > 0, "a hint that spares nothing is none");
 }
 
 #[test]

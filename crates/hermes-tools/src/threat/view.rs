@@ -19,18 +19,29 @@ pub(super) enum View {
 pub(super) struct Views {
     prose: String,
     code: String,
+    /// Code in small letters, for [`Hint`](super::hint::Hint)s.
+    small_code: String,
 }
 
 impl Views {
     pub(super) fn of(text: &str) -> Self {
         let visible: String = text.nfkc().filter(|character| !is_invisible(*character)).collect();
-        Self { prose: prose(&visible), code: code(&visible) }
+        let code = code(&visible);
+        Self { prose: prose(&visible), small_code: code.to_lowercase(), code }
     }
 
     pub(super) fn get(&self, view: View) -> &str {
         match view {
             View::Prose => &self.prose,
             View::Code => &self.code,
+        }
+    }
+
+    /// The same in small letters; prose is written in them.
+    pub(super) fn small(&self, view: View) -> &str {
+        match view {
+            View::Prose => &self.prose,
+            View::Code => &self.small_code,
         }
     }
 }
@@ -95,16 +106,13 @@ fn code(text: &str) -> String {
     code
 }
 
-/// The regular expression that a pattern of the table stands for.
+/// The regular expression that a pattern of the table stands for; that of code is read without regard to case.
 pub(super) fn expression(view: View, pattern: &str) -> String {
     match view {
         View::Prose => {
             let gaps = pattern.replace('~', "(?: [^ .]+){0,8} ").replace('%', "(?: [^ .]+){0,2} ");
             format!(" (?:{gaps}) ")
         }
-        View::Code => {
-            let ascii = pattern.replace(r"\b", r"(?-u:\b)").replace(r"\w", "[A-Za-z0-9_]");
-            format!("(?i){ascii}")
-        }
+        View::Code => pattern.replace(r"\b", r"(?-u:\b)").replace(r"\w", "[A-Za-z0-9_]"),
     }
 }

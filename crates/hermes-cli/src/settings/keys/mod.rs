@@ -9,6 +9,7 @@ use super::key_path::{KeyPath, leaves};
 use super::mask;
 use hermes_types::switch;
 use serde_json::Value;
+use std::sync::LazyLock;
 pub use table::KEYS;
 
 /// One row: a setting with its default.
@@ -189,20 +190,22 @@ fn has_rows_below(row: &Key) -> bool {
         .any(|key| key.depth() > depth && key.segments().zip(row.segments()).all(|(below, above)| below == above))
 }
 
+/// All defaults as one tree: sections are asked for many times in the life of a program.
+static DEFAULTS: LazyLock<Value> = LazyLock::new(|| {
+    let mut tree = Value::Null;
+    for key in KEYS.iter().filter(|key| !key.is_template()) {
+        if let Some(value) = key.default_value() {
+            KeyPath::of(key.segments()).put(&mut tree, value);
+        }
+    }
+    tree
+});
+
 /// The default of a setting, or the defaults of a whole section.
 pub fn default_at(path: &KeyPath) -> Option<Value> {
     match known(path) {
         Known::Key(key) => key.default_value().or(Some(Value::Null)),
-        Known::Section => {
-            let mut section = Value::Null;
-            for key in KEYS.iter().filter(|key| !key.is_template() && key.agrees(path.segments())) {
-                let below = KeyPath::of(key.segments().skip(path.segments().len()));
-                if let Some(value) = key.default_value() {
-                    below.put(&mut section, value);
-                }
-            }
-            Some(section)
-        }
+        Known::Section => Some(path.find(&DEFAULTS).cloned().unwrap_or_default()),
         Known::Inside(_) | Known::No => None,
     }
 }
