@@ -3,7 +3,7 @@
 
 use crate::manifest::{self, Manifest, ManifestFault, Start};
 use crate::settings::PluginSettings;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// More plugins than this nobody has; a folder that looks like it is something else.
@@ -76,15 +76,32 @@ pub fn discover(places: &Places, settings: &PluginSettings) -> Vec<Found> {
     let mut found: BTreeMap<String, Found> = BTreeMap::new();
     let project = places.project.as_deref().map(|place| (place, Source::Project));
     for (place, source) in [(places.user.as_path(), Source::User)].into_iter().chain(project) {
-        for (category, folder) in folders(place) {
-            let mut one = look(category.as_deref(), &folder, source, settings);
+        let mut here: Vec<Found> = folders(place)
+            .iter()
+            .map(|(category, folder)| look(category.as_deref(), folder, source, settings))
+            .collect();
+        // Of two that say the same name the one whose folder has it comes last, and stays.
+        here.sort_by_key(|one| one.folder.file_name().is_some_and(|folder| folder == one.key.as_str()));
+        for mut one in here {
             if let Some(hidden) = found.get(&one.key) {
                 one.hides = Some(hidden.folder.clone());
             }
             found.insert(one.key.clone(), one);
         }
     }
+    disown(&mut found, settings);
     found.into_values().collect()
+}
+
+/// A plugin of a category may be enabled by the name it gives itself, unless another one is known by it: who enabled that one
+/// meant no stranger.
+fn disown(found: &mut BTreeMap<String, Found>, settings: &PluginSettings) {
+    let keys: BTreeSet<String> = found.keys().cloned().collect();
+    for one in found.values_mut().filter(|one| one.wish == Wish::Enabled && !settings.enabled.contains(&one.key)) {
+        if one.read.as_ref().is_ok_and(|read| keys.contains(&read.manifest.name)) {
+            one.wish = Wish::NotEnabled;
+        }
+    }
 }
 
 /// Folders with a manifest, and those one level below a folder without one.
@@ -121,7 +138,7 @@ fn look(category: Option<&str>, folder: &Path, source: Source, settings: &Plugin
     });
     let own = read.as_ref().map_or_else(|_| name.clone(), |read| read.manifest.name.clone());
     let key = category.map_or_else(|| own.clone(), |category| format!("{category}/{name}"));
-    let is_in = |list: &std::collections::BTreeSet<String>| list.contains(&key) || list.contains(&own);
+    let is_in = |list: &BTreeSet<String>| list.contains(&key) || list.contains(&own);
     let wish = match () {
         () if is_in(&settings.disabled) => Wish::Disabled,
         () if is_in(&settings.enabled) => Wish::Enabled,
@@ -133,6 +150,31 @@ fn look(category: Option<&str>, folder: &Path, source: Source, settings: &Plugin
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nobody_is_enabled_under_the_name_of_another() {
+        let home = tempfile::tempdir().unwrap();
+        let write = |folder: &str, name: &str| {
+            let folder = home.path().join("plugins").join(folder);
+            std::fs::create_dir_all(&folder).unwrap();
+            std::fs::write(folder.join("plugin.yaml"), format!("name: {name}\n")).unwrap();
+        };
+        let settings = PluginSettings { enabled: BTreeSet::from(["clock".to_owned()]), ..PluginSettings::default() };
+        let told = || {
+            let found = discover(&Places::new(home.path(), home.path(), false), &settings);
+            found
+                .into_iter()
+                .map(|one| (one.key, one.folder.file_name().unwrap().to_owned(), one.wish))
+                .collect::<Vec<_>>()
+        };
+        let is = |key: &str, folder: &str, wish| (key.to_owned(), folder.into(), wish);
+        write("collection/tick", "clock");
+        assert_eq!(told(), [is("collection/tick", "tick", Wish::Enabled)], "nobody else has the name");
+        write("clock", "clock");
+        write("zebra", "clock");
+        let expected = [is("clock", "clock", Wish::Enabled), is("collection/tick", "tick", Wish::NotEnabled)];
+        assert_eq!(told(), expected);
+    }
 
     #[test]
     fn folders_are_found_and_only_the_named_ones_are_wanted() {
