@@ -13,7 +13,7 @@ async fn a_server_is_added_tried_listed_used_and_removed() {
     let state = folder(&world).display().to_string();
     let words = ["mcp", "add", "box", "--env", "GREETING=hi", "--command", "python3", CHAOS, "plain", &state];
     let added = hermes(&world, &words).await.expect_code(0);
-    assert!(added.stdout.contains("The server `box` works and has 26 tools."), "{}", added.stdout);
+    assert!(added.stdout.contains("The server `box` works and has 27 tools."), "{}", added.stdout);
     assert!(added.stdout.contains("mcp__box__echo"), "{}", added.stdout);
     let config = std::fs::read_to_string(world.hermes_home().join("config.yaml")).expect("settings");
     assert!(config.starts_with(KEPT), "comments stay:\n{config}");
