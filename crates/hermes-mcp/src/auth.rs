@@ -1,5 +1,6 @@
 //! Logins at servers that want one (OAuth 2.1): tokens on disk, renewed when they end, and the way a person gets them.
 //!
+//! A token is shown to the address it was made for and to no other, also when the entry of the server names another one later.
 //! Tokens lie in `mcp-tokens/` of the home, readable by the owner alone, in the form that the Python program writes, and are
 //! read anew for every use: what another process renewed counts at once. Nothing here opens a browser by itself; in the
 //! background a missing login is only said to be missing.
@@ -30,6 +31,10 @@ pub(crate) async fn manager(
     let tokens = Tokens::of(hermes_home, server);
     if !tokens.exist() {
         return Err(Unconnected::Unauthorized("nobody has logged in yet".to_owned()));
+    }
+    if !tokens.are_for(url) {
+        // Whoever is behind the new address must not see what belongs to the old one.
+        return Err(Unconnected::Unauthorized("the login is for another address".to_owned()));
     }
     let redirect = tokens.redirect().unwrap_or_else(|| "http://127.0.0.1/callback".to_owned());
     let mut manager = AuthorizationManager::new(url.as_str()).await.map_err(|error| unconnected(&error))?;

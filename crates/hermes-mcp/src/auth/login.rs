@@ -51,6 +51,9 @@ pub struct Login {
     back: Url,
     /// The word by which the way back is known to belong to this login.
     state: String,
+    tokens: Tokens,
+    /// Where it is made.
+    server: Url,
 }
 
 impl Login {
@@ -62,7 +65,7 @@ impl Login {
         let (listener, back) = way_back(oauth, &tokens).await.map_err(LoginError::NoWayBack)?;
         tokens.remember_redirect(back.as_str()).map_err(LoginError::NotKept)?;
         let mut manager = AuthorizationManager::new(remote.url.as_str()).await?;
-        manager.set_credential_store(tokens);
+        manager.set_credential_store(tokens.clone());
         let resolved = manager.resolve_metadata().await?;
         manager.set_metadata(resolved.metadata);
         let mut request = AuthorizationRequest::new(back.as_str());
@@ -79,7 +82,7 @@ impl Login {
         }
         let session = AuthorizationSession::new(manager, request).await.map_err(|(_, error)| error)?;
         let state = page(session.get_authorization_url(), &remote.url)?;
-        Ok(Self { session, listener, back, state })
+        Ok(Self { session, listener, back, state, tokens, server: remote.url.clone() })
     }
 
     /// What the person opens in a browser.
@@ -95,6 +98,7 @@ impl Login {
             () = tokio::time::sleep(PATIENCE) => return Err(LoginError::NobodyCame),
         };
         let address = complete(&self.back, returned.trim()).map_err(LoginError::Refused)?;
+        self.tokens.belong_to(&self.server).map_err(LoginError::NotKept)?;
         self.session.handle_callback_url(address.as_str()).await?;
         Ok(())
     }

@@ -10,9 +10,12 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
+use url::Url;
 
 const FOLDER: &str = "mcp-tokens";
 const LONGEST_NAME: usize = 128;
+/// The address that a login is for.
+const RESOURCE: &str = "resource";
 
 #[derive(Debug, Clone)]
 pub(super) struct Tokens {
@@ -61,11 +64,34 @@ impl Tokens {
         read(&self.file("client.json")).ok()??.pointer("/redirect_uris/0")?.as_str().map(str::to_owned)
     }
 
+    /// Whether the login was made for this address. One that does not say, as the Python program writes it, is taken at
+    /// the word of the settings.
+    pub(super) fn are_for(&self, server: &Url) -> bool {
+        self.resource().is_none_or(|address| address == server.as_str())
+    }
+
+    fn resource(&self) -> Option<String> {
+        read(&self.file("client.json")).ok()??.get(RESOURCE)?.as_str().map(str::to_owned)
+    }
+
+    /// From now on what is kept is for this address; a login that may be for another one is forgotten before.
+    pub(super) fn belong_to(&self, server: &Url) -> io::Result<()> {
+        if self.resource().as_deref() == Some(server.as_str()) {
+            return Ok(());
+        }
+        remove(&self.file("json"))?;
+        self.note(RESOURCE, json!(server.as_str()))
+    }
+
     /// Remembers where the browser comes back to.
     pub(super) fn remember_redirect(&self, redirect: &str) -> io::Result<()> {
+        self.note("redirect_uris", json!([redirect]))
+    }
+
+    fn note(&self, key: &str, value: Value) -> io::Result<()> {
         let mut client = read(&self.file("client.json"))?.unwrap_or_else(|| json!({}));
         if let Some(client) = client.as_object_mut() {
-            client.insert("redirect_uris".to_owned(), json!([redirect]));
+            client.insert(key.to_owned(), value);
         }
         self.write("client.json", &client)
     }

@@ -1,6 +1,7 @@
 //! Servers behind an address. Headers and tokens go to the origin that the owner named; a redirect leads nowhere else.
 
 use super::bounded::Bounded;
+use super::patient::Patient;
 use super::{Ear, Unconnected, cause};
 use crate::auth;
 use crate::server::Server;
@@ -23,12 +24,12 @@ pub(super) async fn connect(
     let client = Bounded(client(remote, server)?);
     let config = StreamableHttpClientTransportConfig::with_uri(remote.url.as_str()).reinit_on_expired_session(true);
     let running = match &remote.auth {
-        Auth::Headers => ear.serve(StreamableHttpClientTransport::with_client(client, config)).await,
+        Auth::Headers => ear.serve(Patient::new(StreamableHttpClientTransport::with_client(client, config))).await,
         Auth::OAuth(oauth) => {
             let home = &server.shop.settings.around.hermes_home;
             let manager = auth::manager(home, &server.settings.name, &remote.url, oauth).await?;
             let client = AuthClient::new(client, manager);
-            ear.serve(StreamableHttpClientTransport::with_client(client, config)).await
+            ear.serve(Patient::new(StreamableHttpClientTransport::with_client(client, config))).await
         }
     };
     running.map_err(|error| cause::of_start(&error))

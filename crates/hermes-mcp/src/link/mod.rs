@@ -8,6 +8,7 @@ mod bounded;
 mod cause;
 mod ear;
 mod http;
+mod patient;
 mod program;
 mod sse;
 
@@ -18,11 +19,13 @@ use crate::server::Server;
 use crate::settings::{Place, Wire};
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, Shared};
+use patient::Patient;
 use program::Program;
 use rmcp::model::{ClientRequest, CustomRequest};
 use rmcp::service::{
     Peer, PeerRequestOptions, RoleClient, RunningService, RunningServiceCancellationToken, ServiceExt as _,
 };
+use rmcp::transport::async_rw::AsyncRwTransport;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
@@ -70,7 +73,7 @@ impl Connection {
         match &server.settings.place {
             Place::Program { command, args, env } => {
                 let (program, streams) = Program::start(server, command, args, env).await?;
-                match ear.serve(streams).await {
+                match ear.serve(Patient::new(AsyncRwTransport::new_client(streams.0, streams.1))).await {
                     Ok(running) => Ok(Self::of(running, Some(program))),
                     Err(error) => Err(program.explain(cause::of_start(&error)).await),
                 }
@@ -82,7 +85,7 @@ impl Connection {
                 }
                 Wire::Sse => {
                     let transport = sse::Events::open(server, remote).await?;
-                    let running = ear.serve(transport).await.map_err(|error| cause::of_start(&error))?;
+                    let running = ear.serve(Patient::new(transport)).await.map_err(|error| cause::of_start(&error))?;
                     Ok(Self::of(running, None))
                 }
             },
@@ -134,13 +137,20 @@ impl Link {
         over: impl Future<Output = Fault> + Send,
     ) -> Result<Value, Fault> {
         let request = ClientRequest::CustomRequest(CustomRequest::new(method, Some(params)));
-        let sent = self.peer.send_cancellable_request(request, PeerRequestOptions::no_options()).await;
+        let mut over = std::pin::pin!(over);
+        let sent = tokio::select! {
+            biased;
+            sent = self.peer.send_cancellable_request(request, PeerRequestOptions::no_options()) => sent,
+            fault = &mut over => return Err(fault),
+        };
         let mut handle = sent.map_err(|error| Fault::NotSent(error.to_string()))?;
         let answered = tokio::select! {
             biased;
             answered = &mut handle.rx => answered,
-            fault = over => {
-                if handle.cancel(Some("nobody waits for the answer any more".to_owned())).await.is_err() {
+            fault = &mut over => {
+                let telling = handle.cancel(Some("nobody waits for the answer any more".to_owned()));
+                // One that does not listen cannot be told.
+                if !matches!(tokio::time::timeout(FAREWELL, telling).await, Ok(Ok(()))) {
                     tracing::debug!("an MCP server could not be told that nobody waits");
                 }
                 return Err(fault);

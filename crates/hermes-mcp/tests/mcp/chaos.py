@@ -33,7 +33,7 @@ SCHEMA = {"type": "object", "properties": {}}
 TOOLS = {
     name: {"name": name, "description": f"Does {name}.", "inputSchema": SCHEMA}
     for name in (
-        "bump die freeze hang huge garbage wrong_id slow change nag ask_model ask_person ask_page where picture fail "
+        "bump die freeze hang huge garbage wrong_id slow change nag flood ask_model ask_person ask_page where picture fail "
         "refuse surroundings old"
     ).split()
 }
@@ -139,6 +139,10 @@ def call(identity, name, given):
     if name == "nag":
         said = [ask("elicitation/create", {"message": "Now?", "requestedSchema": FORM}) for _ in range(10)]
         return text(json.dumps({"actions": [answer["action"] for answer in said]}))
+    if name == "flood":
+        for number in range(50000):
+            send({"id": 100000 + number, "method": "roots/list", "params": {}})
+        return text("flooded")
     if name == "where":
         return text(json.dumps(ask("roots/list", {})))
     if name == "picture":

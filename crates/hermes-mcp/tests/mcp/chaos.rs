@@ -292,3 +292,21 @@ async fn names_words_and_sizes_of_a_crafty_server_do_no_harm() {
     assert_eq!(stage.call("steer", json!({"note": "x"})).await, json!({"result": "done"}));
     stage.close().await;
 }
+
+/// Kilobytes that this process holds.
+fn memory() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmRSS")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+#[tokio::test]
+async fn a_server_that_asks_without_end_and_never_listens_fills_no_memory() {
+    let stage = Stage::with_chaos("plain", json!({"timeout": 3}), Plan::default()).await;
+    let before = memory();
+    let told = stage.call("flood", json!({})).await;
+    let grown = memory().saturating_sub(before);
+    assert!(error(&told).contains("did not answer within 3 s"), "it is not heard before it listens: {told}");
+    assert!(grown < 100_000, "{grown} kB for answers that nobody reads");
+    stage.close().await;
+}

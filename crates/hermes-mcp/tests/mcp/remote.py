@@ -74,7 +74,7 @@ class Handler(BaseHTTPRequestHandler):
         self.noted()
         place = urlparse(self.path)
         if place.path.startswith("/.well-known/oauth-protected-resource"):
-            self.reply(200, {"resource": self.base() + "/locked", "authorization_servers": [self.base()]})
+            self.reply(200, {"resource": self.base() + "/locked", "authorization_servers": [read("authority", self.base())]})
         elif place.path.startswith("/.well-known/oauth-authorization-server"):
             at = self.base()
             self.reply(

@@ -202,6 +202,31 @@ async fn a_login_is_made_once_kept_and_renewed() {
 }
 
 #[tokio::test]
+async fn a_login_is_for_the_address_it_was_made_at() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = Remote::start(&folder.path().join("home"), 0);
+    let stranger = Remote::start(&folder.path().join("stranger"), 0);
+    // The stranger says that one logs in where the person has logged in already.
+    stranger.set("authority", &home.at(""));
+    let (entry, settings) = entry_of(&home.at("/locked"));
+    let stage = stage(entry.clone()).await;
+    browse(Login::begin(&settings, &stage.home()).await.unwrap()).await;
+    let moved = Stage::build_at(stage, |_| json!({"box": entry_of(&stranger.at("/locked")).0})).await;
+    assert_eq!(moved.report().state, State::LoggedOut, "{:?}", moved.report().trouble);
+    let shown = stranger.requests().iter().filter(|request| !request["authorization"].is_null()).count();
+    assert_eq!(shown, 0, "no token is shown to somebody else");
+    assert!(moved.report().trouble.unwrap().contains("the login is for another address"));
+    // A login at the new address that is begun and given up does not hand it over either.
+    let elsewhere = entry_of(&stranger.at("/locked")).1;
+    drop(Login::begin(&elsewhere, &moved.home()).await.unwrap());
+    let again = Stage::build_at(moved, |_| json!({"box": entry_of(&stranger.at("/locked")).0})).await;
+    assert_eq!(again.report().state, State::LoggedOut, "{:?}", again.report().trouble);
+    let back = Stage::build_at(again, |_| json!({"box": entry})).await;
+    assert_eq!(back.report().state, State::Ready, "it is kept: {:?}", back.report().trouble);
+    back.close().await;
+}
+
+#[tokio::test]
 async fn a_server_comes_back_when_somebody_has_logged_in() {
     let folder = tempfile::tempdir().unwrap();
     let remote = Remote::start(&folder.path().join("remote"), 0);

@@ -21,10 +21,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::Semaphore;
 
 /// The job by its name under `auxiliary.*`.
 const TASK: &str = "vision";
 const LARGEST: usize = 50 << 20;
+/// Pictures that are taken apart at once: each may take hundreds of megabytes.
+const AT_ONCE: usize = 2;
 const ATTEMPTS: u32 = 3;
 const PAUSE: Duration = Duration::from_secs(1);
 const TEMPERATURE: f64 = 0.1;
@@ -144,7 +147,10 @@ impl Tool for VisionAnalyze {
 
     async fn call(&self, args: VisionArgs, permit: Permit, cx: &Cx) -> Result<Output, ToolError> {
         let bytes = until_stopped(&cx.stop, self.bytes(&args, &permit, cx)).await??;
+        static SEATS: Semaphore = Semaphore::const_new(AT_ONCE);
+        let seat = until_stopped(&cx.stop, SEATS.acquire()).await?;
         let picture = tokio::task::spawn_blocking(move || Picture::of(bytes)).await;
+        drop(seat);
         let picture =
             picture.map_err(|_| failed("The picture is so odd that it could not be read."))?.map_err(failed)?;
         if cx.desk.sight.pictures() == Pictures::Seen {

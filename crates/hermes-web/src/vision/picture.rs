@@ -9,6 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use image::codecs::jpeg::JpegEncoder;
 use image::imageops::FilterType;
 use image::{DynamicImage, ImageReader, Limits, RgbImage, Rgba};
+use std::borrow::Cow;
 use std::io::Cursor;
 
 /// What goes along with a question, in characters of a data URL.
@@ -18,7 +19,7 @@ const LONGEST_SIDE: u32 = 7_900;
 /// Sides that are tried until a picture is small enough.
 const SIDES: [u32; 5] = [LONGEST_SIDE, 4_096, 2_048, 1_024, 512];
 const QUALITY: u8 = 85;
-const MOST_MEMORY: u64 = 512 << 20;
+const MOST_MEMORY: u64 = 320 << 20;
 const MOST_SIDE: u32 = 40_000;
 
 /// A picture as it is embedded.
@@ -71,10 +72,10 @@ impl Picture {
 
 fn shrunk(picture: &DynamicImage) -> Result<Picture, String> {
     for side in SIDES {
-        let smaller = if picture.width().max(picture.height()) > side {
-            picture.resize(side, side, FilterType::Triangle)
-        } else {
-            picture.clone()
+        // A picture may fill most of the memory there is for one: it is not copied where it can be lent.
+        let smaller = match picture.width().max(picture.height()) > side {
+            true => Cow::Owned(picture.resize(side, side, FilterType::Triangle)),
+            false => Cow::Borrowed(picture),
         };
         let mut bytes = Vec::new();
         let encoder = JpegEncoder::new_with_quality(&mut bytes, QUALITY);
