@@ -14,6 +14,7 @@ use crate::agent::Kit;
 pub use child::session_id;
 use child::{Child, Task};
 use futures_util::future::{BoxFuture, join_all};
+use hermes_core::turn::Sending;
 use hermes_core::turn::budget::Purse;
 use hermes_tools::delegate::{self, Crew, DelegationSettings, Errand, Fate, Report, Role};
 use hermes_tools::desk::Cx;
@@ -91,7 +92,23 @@ impl AgentCrew {
         };
         errand.role = self.granted(errand.role);
         let task = Task { number, errand, cx };
-        Child::new(self, task).work().await
+        let child = Child::new(self, task);
+        self.tell_of(child.sending(), cx).await;
+        child.work().await
+    }
+
+    /// Tells those who listen; a person who interrupts does not wait for them.
+    async fn tell_of(&self, sending: Sending<'_>, cx: &Cx) {
+        let telling = async {
+            for hook in &self.kit.hooks {
+                hook.sends(sending).await;
+            }
+        };
+        tokio::select! {
+            biased;
+            () = cx.stop.wait() => {}
+            () = telling => {}
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use hermes_plugins::shell::consent::Consents;
 use hermes_plugins::shell::{self, HookConfig};
 use hermes_plugins::{Extensions, Found, Outside, PROJECT_VARIABLE, Parts, Places, PluginSettings, Wish, discover};
 use hermes_tools::settings::Settings;
-use hermes_types::{is_set, switch, yes_or_no};
+use hermes_types::{anything_but_no, switch, yes_or_no};
 use std::sync::Arc;
 
 const ACCEPT_VARIABLE: &str = "HERMES_ACCEPT_HOOKS";
@@ -76,7 +76,7 @@ pub(crate) fn accepts_hooks(app: &App) -> bool {
 
 /// Whether nothing that others wrote may run.
 pub(crate) fn is_safe(app: &App) -> bool {
-    app.environment.get(SAFE_MODE).is_some_and(is_set)
+    app.environment.get(SAFE_MODE).is_some_and(anything_but_no)
 }
 
 fn says_yes(app: &App, variable: &str) -> bool {

@@ -7,7 +7,7 @@
 use crate::dispatch::status;
 use crate::occasion::Occasion;
 use futures_util::future::BoxFuture;
-use hermes_core::turn::{Opening, Outcome, TurnHook};
+use hermes_core::turn::{Opening, Outcome, Sending, TurnHook};
 use hermes_tools::delegate;
 use hermes_tools::face::{ApprovalQuestion, Clarification, Face, Reply};
 use hermes_tools::gate::{Answer, Channel};
@@ -201,6 +201,18 @@ impl TurnHook for Around {
                 }
             }
         })
+    }
+
+    fn sends<'a>(&'a self, sending: Sending<'a>) -> BoxFuture<'a, ()> {
+        let payload = move || {
+            object(json!({
+                "parent_session_id": sending.parent,
+                "child_session_id": sending.child,
+                "child_role": sending.role,
+                "child_goal": clip(sending.goal, LONGEST_RESULT),
+            }))
+        };
+        Box::pin(self.watch(Occasion::SubagentStart, None, payload))
     }
 
     fn ended<'a>(&'a self, history: &'a [Arc<Message>], outcome: &'a Outcome) -> BoxFuture<'a, ()> {

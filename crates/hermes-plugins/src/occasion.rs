@@ -13,6 +13,7 @@ pub enum Occasion {
     SessionStart,
     SessionEnd,
     SessionFinalize,
+    SubagentStart,
     SubagentStop,
     PreApproval,
     PostApproval,
@@ -41,7 +42,7 @@ const fn row(occasion: Occasion, name: &'static str, power: Power) -> Row {
     Row { occasion, name, power }
 }
 
-const TABLE: [Row; 12] = [
+const TABLE: [Row; 13] = [
     row(Occasion::PreToolCall, "pre_tool_call", Power::Guards),
     row(Occasion::PostToolCall, "post_tool_call", Power::Watches),
     row(Occasion::TransformToolResult, "transform_tool_result", Power::Rewrites),
@@ -51,6 +52,7 @@ const TABLE: [Row; 12] = [
     row(Occasion::SessionStart, "on_session_start", Power::Watches),
     row(Occasion::SessionEnd, "on_session_end", Power::Watches),
     row(Occasion::SessionFinalize, "on_session_finalize", Power::Watches),
+    row(Occasion::SubagentStart, "subagent_start", Power::Watches),
     row(Occasion::SubagentStop, "subagent_stop", Power::Watches),
     row(Occasion::PreApproval, "pre_approval_request", Power::Watches),
     row(Occasion::PostApproval, "post_approval_response", Power::Watches),
@@ -62,13 +64,12 @@ const ON_DISK: &str = "an answer is on disk and on the screen as the model wrote
 const RECORDED: &str = "what goes over the wire is recorded and can be looked at with `hermes sessions replay`";
 
 /// Names of the Python program that are never heard here, and why.
-pub const UNHEARD: [(&str, &str); 11] = [
+pub const UNHEARD: [(&str, &str); 10] = [
     ("transform_llm_output", ON_DISK),
     ("pre_api_request", RECORDED),
     ("post_api_request", RECORDED),
     ("api_request_error", RECORDED),
     ("on_session_reset", "a conversation of the command line is never reset"),
-    ("subagent_start", "a sub-agent is told about when its report is there"),
     ("pre_verify", "the loop has no step of checking before it ends"),
     ("pre_gateway_dispatch", NO_GATEWAY),
     ("kanban_task_claimed", NO_BOARD),

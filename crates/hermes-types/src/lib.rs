@@ -43,7 +43,7 @@ pub use stop::StopReason;
 pub use text::clip;
 pub use tool::{Disposition, Finished, Touch};
 pub use usage::Usage;
-pub use word::{is_set, switch, yes_or_no};
+pub use word::{anything_but_no, switch, yes_or_no};
 
 /// A JSON object whose key order is kept.
 pub type Object = serde_json::Map<String, serde_json::Value>;

@@ -17,7 +17,7 @@ pub fn yes_or_no(word: &str) -> Option<bool> {
 }
 
 /// Whether a variable that only makes things safer is set: to anything but a no, also to a word that nobody knows.
-pub fn is_set(word: &str) -> bool {
+pub fn anything_but_no(word: &str) -> bool {
     !word.trim().is_empty() && yes_or_no(word) != Some(false)
 }
 
@@ -54,7 +54,7 @@ mod tests {
     #[test]
     fn caution_is_taken_from_any_word_but_a_no() {
         for (word, set) in [("1", true), ("y", true), ("strict", true), ("", false), (" ", false), ("Off", false)] {
-            assert_eq!(is_set(word), set, "{word:?}");
+            assert_eq!(anything_but_no(word), set, "{word:?}");
         }
     }
 }

@@ -4,7 +4,7 @@
 //! services are known by. What cannot be read is named and gets its default; nothing here stops the program.
 
 use crate::fetch::{Blocklist, PROXY_VARIABLES, PrivateNets, Proxies, Rules};
-use crate::search::engine::ENGINES;
+use crate::search::engine::{self, ENGINES};
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -32,6 +32,8 @@ pub struct WebSettings {
 pub struct SearchSettings {
     /// Engines that were asked for by name, in the order in which they count.
     pub wanted: Vec<String>,
+    /// Engines that may be asked after the first one failed (`web.search_fallback`).
+    pub fallbacks: Vec<String>,
     /// Keys and addresses of engines by the names of their variables.
     pub variables: BTreeMap<String, String>,
     /// `web.<engine>.base_url`
@@ -120,7 +122,7 @@ impl WebSettings {
                 chars: characters(web.extract_char_limit, odd),
                 long_pages: if web.summarize == Some(true) { LongPages::Summary } else { LongPages::Ends },
             },
-            search: search_settings(&web, variable),
+            search: search_settings(&web, &texts(config, "web.search_fallback", odd), variable, odd),
             picture_patience: Duration::from_secs(download.clamp(1, 600)),
         }
     }
@@ -171,14 +173,22 @@ fn blocklist(config: &Value, home: &Path, odd: &mut Vec<String>) -> Blocklist {
     }
 }
 
-fn search_settings(web: &WebSection, variable: impl Fn(&str) -> Option<String>) -> SearchSettings {
-    let wanted = [&web.search_backend, &web.backend].into_iter().flatten();
-    let wanted = wanted.map(|name| name.trim().to_lowercase()).filter(|name| !name.is_empty()).collect();
+fn search_settings(
+    web: &WebSection,
+    fallbacks: &[String],
+    variable: impl Fn(&str) -> Option<String>,
+    odd: &mut Vec<String>,
+) -> SearchSettings {
+    let wanted = named([&web.search_backend, &web.backend].into_iter().flatten());
+    let fallbacks = named(fallbacks);
+    let unknown = fallbacks.iter().filter(|name| engine::named(name).is_none());
+    odd.extend(unknown.map(|name| format!("web.search_fallback: there is no search engine `{name}`")));
     let of_engine = |name: &str, key: &str| web.engines.get(name).and_then(|section| section.get(key)).cloned();
     let base_url = |name: &str| of_engine(name, "base_url").and_then(|url| Some(url.as_str()?.to_owned()));
     let unwanted = of_engine("ddgs", "enabled").and_then(|enabled| enabled.as_bool()) == Some(false);
     SearchSettings {
         wanted,
+        fallbacks,
         variables: secret_variables().filter_map(|name| Some((name.to_owned(), variable(name)?))).collect(),
         base_urls: ENGINES
             .iter()
@@ -187,6 +197,10 @@ fn search_settings(web: &WebSection, variable: impl Fn(&str) -> Option<String>) 
             .collect(),
         without_key: if unwanted { WithoutKey::Unwanted } else { WithoutKey::Welcome },
     }
+}
+
+fn named<'n>(names: impl IntoIterator<Item = &'n String>) -> Vec<String> {
+    names.into_iter().map(|name| name.trim().to_lowercase()).filter(|name| !name.is_empty()).collect()
 }
 
 fn characters(limit: Option<i64>, odd: &mut Vec<String>) -> usize {
@@ -275,6 +289,10 @@ mod tests {
         assert_eq!(settings.search.wanted, ["searxng", "exa"]);
         assert_eq!(settings.search.variables, BTreeMap::from([("EXA_API_KEY".to_owned(), "k".to_owned())]));
         assert_eq!(settings.search.base_urls, BTreeMap::from([("searxng".to_owned(), "http://box".to_owned())]));
+        let (settings, odd) = read(&json!({"web": {"search_fallback": ["Brave", "nobody"]}}), &[]);
+        assert_eq!(settings.search.fallbacks, ["brave", "nobody"]);
+        assert_eq!(odd, ["web.search_fallback: there is no search engine `nobody`"]);
+        assert_eq!(read(&json!({"web": {"search_fallback": "ddgs"}}), &[]).0.search.fallbacks, ["ddgs"]);
         assert_eq!(settings.extract.chars_for(Some(1)), FEWEST_CHARS);
         assert_eq!(settings.extract.chars_for(None), USUAL_CHARS);
     }

@@ -6,6 +6,7 @@ use super::{AgentCrew, GRACE, words};
 use crate::agent::{Agent, Beginning, Kit, Settings};
 use futures_util::FutureExt as _;
 use hermes_core::ask::Manner;
+use hermes_core::turn::Sending;
 use hermes_tools::delegate::{Errand, Fate, Report, Role};
 use hermes_tools::desk::{Cx, Desk};
 use hermes_tools::gate::Yolo;
@@ -83,6 +84,12 @@ impl<'a> Child<'a> {
         let agent = Agent::sent_out(kit.clone(), Beginning::new(session, tools), own, crew.purse().lend(), own_crew);
         let (grace, limit) = (GRACE / 2u32.saturating_pow(crew.depth), crew.settings().child_timeout());
         Self { agent, ear, task, grace, limit, began: clock.elapsed(), kit, life: Life::Working }
+    }
+
+    /// What those are told who want to know who is sent.
+    pub(super) fn sending(&self) -> Sending<'_> {
+        let Errand { goal, role, .. } = &self.task.errand;
+        Sending { parent: &self.task.cx.desk.session, child: &self.agent.desk().session, role: role.name(), goal }
     }
 
     /// Does the errand; whatever happens, everything it started is over afterwards.

@@ -188,6 +188,10 @@ fn sample(occasion: Occasion) -> Object {
         Occasion::PostLlmCall => json!({"user_message": "What is the weather?", "assistant_response": "It is sunny."}),
         Occasion::SessionStart | Occasion::SessionFinalize => json!({"platform": "cli"}),
         Occasion::SessionEnd => json!({"completed": true, "interrupted": false, "platform": "cli"}),
+        Occasion::SubagentStart => json!({
+            "parent_session_id": "test-session", "child_session_id": "test-child", "child_role": "leaf",
+            "child_goal": "Count the beans.",
+        }),
         Occasion::SubagentStop => {
             json!({"parent_session_id": "test-session", "child_status": "completed", "child_summary": "Done."})
         }

@@ -67,7 +67,7 @@ async fn dispatch(args: McpArgs, profile: Option<&str>, console: &mut Console<'_
         McpCommand::Add(args) => {
             let added = add::run(&app, *args, console)?;
             let stop = stop_on_signal();
-            test::run(&App::load(profile, None).await?, &added, &stop, console).await
+            test::after_adding(&App::load(profile, None).await?, &added, &stop, console).await
         }
         McpCommand::Test { name } => {
             let stop = stop_on_signal();

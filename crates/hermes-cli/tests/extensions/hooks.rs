@@ -79,6 +79,35 @@ async fn a_question_shows_what_a_screen_would_hide() {
 }
 
 #[tokio::test]
+async fn a_sub_agent_is_told_of_before_it_works_and_when_it_is_done() {
+    let server = ModelServer::start([
+        Move::say("").call("delegate_task", json!({"goal": "count the beans"})),
+        Move::say("There are seven."),
+    ])
+    .await;
+    server.when_asked("count the beans", [Move::say("Seven.")]);
+    let note = "tee -a told.txt";
+    let more = format!("hooks:\n  subagent_start:\n    - command: {note}\n  subagent_stop:\n    - command: {note}\n");
+    let world = home_with(&server, &more);
+    hermes(&world, &["-z", "how many?", "--accept-hooks"]).await.expect_code(0);
+    let told = std::fs::read_to_string(world.work_dir().join("told.txt")).expect("told");
+    let told: Vec<Value> =
+        serde_json::Deserializer::from_str(&told).into_iter().map(|one| one.expect("JSON")).collect();
+    let [start, stop] = told.as_slice() else { panic!("{told:?}") };
+    assert_eq!(
+        (&start["hook_event_name"], &stop["hook_event_name"]),
+        (&json!("subagent_start"), &json!("subagent_stop"))
+    );
+    assert_eq!(
+        (&start["extra"]["child_goal"], &start["extra"]["child_role"]),
+        (&json!("count the beans"), &json!("leaf"))
+    );
+    assert_ne!(start["extra"]["child_session_id"], start["session_id"], "{start}");
+    assert_eq!(stop["extra"]["child_summary"], "Seven.", "{stop}");
+    server.finish();
+}
+
+#[tokio::test]
 async fn hooks_are_listed_tried_and_revoked() {
     let server = ModelServer::start([Move::say("Hi.")]).await;
     let world = guarded(&server, BLOCK);

@@ -57,12 +57,29 @@ async fn a_server_that_does_not_work_is_explained() {
     let ran = ran.expect_code(1);
     assert!(ran.stderr.contains("The server `box` does not work"), "{}", ran.stderr);
     assert!(ran.stderr.contains("cannot open the database"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("It stays in the settings: `hermes mcp test box` tries it again"), "{}", ran.stderr);
+    let tested = hermes(&world, &["mcp", "test", "box"]).await.expect_code(1);
+    assert!(!tested.stderr.contains("It stays in the settings"), "{}", tested.stderr);
     let missing = hermes(&world, &["mcp", "add", "none", "--command", "no-such-program-here"]).await.expect_code(1);
     assert!(missing.stderr.contains("there is no program `no-such-program-here`"), "{}", missing.stderr);
     let unknown = hermes(&world, &["mcp", "test", "nobody"]).await.expect_code(1);
     assert!(unknown.stderr.contains("There is no server `nobody`"), "{}", unknown.stderr);
     let usage = hermes(&world, &["mcp", "add", "a b", "--command", "x"]).await.expect_code(2);
     assert!(usage.stderr.contains("no name for a server"), "{}", usage.stderr);
+}
+
+#[tokio::test]
+async fn one_where_a_login_is_missing_is_added_and_waits_for_it() {
+    let world = nowhere();
+    let words = ["mcp", "add", "far", "--url", "http://127.0.0.1:9/mcp", "--oauth"];
+    let added = hermes(&world, &words).await.expect_code(0);
+    assert!(
+        added.stdout.ends_with("Log in with `hermes mcp login far`; then its tools are there.\n"),
+        "{}",
+        added.stdout
+    );
+    let tested = hermes(&world, &["mcp", "test", "far"]).await.expect_code(1);
+    assert!(tested.stderr.contains("`hermes mcp login far` logs in"), "{}", tested.stderr);
 }
 
 #[tokio::test]

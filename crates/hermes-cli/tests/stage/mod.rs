@@ -61,6 +61,7 @@ pub(crate) async fn on_terminal(world: &World, columns: u16, arguments: &str) ->
 
 /// The program on a wide terminal, where a person types each answer once its question is on the screen. What it prints,
 /// escapes and all, is in `stdout`.
+#[allow(dead_code, reason = "only stories with a person at the terminal need it")]
 pub(crate) async fn answering(world: &World, arguments: &str, answers: &[(&str, &str)]) -> Ran {
     let line = format!("stty cols 200 rows 24 -echo; exec {HERMES} {arguments}");
     let mut script = world.command("script", &["-qec", &line, "/dev/null"]);

@@ -48,6 +48,7 @@ async fn a_card_says_what_a_tool_takes() {
     let steps: &[(&[&str], i32)] = &[
         (&["tools", "info", "read_file"], 0),
         (&["tools", "info", "file"], 0),
+        (&["tools", "info", "skills"], 0),
         (&["tools", "info", "raed_file"], 2),
         (&["tools", "info", "nothing like it"], 2),
     ];

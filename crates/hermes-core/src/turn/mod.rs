@@ -24,7 +24,7 @@ mod words;
 pub use inbox::Inbox;
 pub use open::{Asked, Question};
 pub use outcome::{End, Interrupted, Outcome};
-pub use ports::{Economy, Hands, Keeper, Opening, Ports, Ran, TurnHook};
+pub use ports::{Economy, Hands, Keeper, Opening, Ports, Ran, Sending, TurnHook};
 pub use request::{NotShorter, Shorten, shorten};
 pub use words::is_synthetic;
 pub(crate) use words::synthetic;

@@ -89,6 +89,15 @@ pub struct Opening<'a> {
     pub is_first: bool,
 }
 
+/// A sub-agent that is about to begin its errand.
+#[derive(Debug, Clone, Copy)]
+pub struct Sending<'a> {
+    pub parent: &'a SessionId,
+    pub child: &'a SessionId,
+    pub role: &'static str,
+    pub goal: &'a str,
+}
+
 /// Somebody who is told of every turn: memory providers, plugins, the writer of trajectories.
 pub trait TurnHook: Send + Sync {
     /// Words for the model beside the question of the person. They are sent, never kept as said.
@@ -98,6 +107,11 @@ pub trait TurnHook: Send + Sync {
 
     /// The conversation is about to be made shorter: what is to be remembered of it is remembered now.
     fn shortens<'a>(&'a self, _history: &'a [Arc<Message>]) -> BoxFuture<'a, ()> {
+        Box::pin(std::future::ready(()))
+    }
+
+    /// The conversation sends a sub-agent.
+    fn sends<'a>(&'a self, _sending: Sending<'a>) -> BoxFuture<'a, ()> {
         Box::pin(std::future::ready(()))
     }
 

@@ -122,18 +122,30 @@ pub fn words(command: &str, around: &Surroundings) -> Result<Vec<String>, String
 
 /// The file that holds what a command does: a script among its words, or its program.
 pub fn script(command: &str, around: &Surroundings) -> Option<PathBuf> {
-    let words = words(command, around).ok()?;
-    let is_script = |word: &&String| {
-        let ending = Path::new(word).extension().map(|ending| ending.to_string_lossy().to_lowercase());
-        ending.is_some_and(|ending| SCRIPTS.contains(&ending.as_str()))
-    };
-    let found = words.iter().find(is_script).or_else(|| words.iter().find(|word| word.contains('/')));
-    let found = found.or_else(|| words.first())?;
+    let found = script_word(command, around)?;
     let path = match found.strip_prefix("~/") {
         Some(below) => around.home.join(below),
         None => PathBuf::from(found),
     };
     Some(if path.is_absolute() { path } else { around.cwd.join(path) })
+}
+
+/// Whether a command means another file in every folder: who consented to it once consented to whatever lies there.
+pub fn is_relative(command: &str, around: &Surroundings) -> bool {
+    let is_file = |word: &String| word.contains('/') && !word.contains("://") || is_script(word);
+    let leads_here = |word: String| is_file(&word) && !word.starts_with("~/") && !Path::new(&word).is_absolute();
+    script_word(command, around).is_some_and(leads_here)
+}
+
+fn script_word(command: &str, around: &Surroundings) -> Option<String> {
+    let words = words(command, around).ok()?;
+    let found = words.iter().find(|word| is_script(word)).or_else(|| words.iter().find(|word| word.contains('/')));
+    found.or_else(|| words.first()).cloned()
+}
+
+fn is_script(word: &str) -> bool {
+    let ending = Path::new(word).extension().map(|ending| ending.to_string_lossy().to_lowercase());
+    ending.is_some_and(|ending| SCRIPTS.contains(&ending.as_str()))
 }
 
 /// When the script of a command was changed last; nothing for one that is not there.
@@ -234,6 +246,16 @@ mod tests {
             ("notify", "/home/ada/notify"),
         ] {
             assert_eq!(script(command, &around), Some(PathBuf::from(expected)), "{command}");
+        }
+        for (command, expected) in [
+            ("~/hook.sh", false),
+            ("/srv/hook", false),
+            ("notify-send done", false),
+            ("curl https://example.org/done", false),
+            ("python3 hook.py", true),
+            ("./hook", true),
+        ] {
+            assert_eq!(is_relative(command, &around), expected, "{command}");
         }
     }
 }

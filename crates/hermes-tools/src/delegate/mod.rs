@@ -42,6 +42,15 @@ pub enum Role {
     Orchestrator,
 }
 
+impl Role {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Leaf => "leaf",
+            Self::Orchestrator => "orchestrator",
+        }
+    }
+}
+
 /// What came of one errand.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Report {

@@ -69,6 +69,13 @@ impl Frontmatter {
         self.at(path).and_then(scalar).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
     }
 
+    /// Every text in it, keys too, one on each line.
+    pub(super) fn spoken(&self) -> String {
+        let mut lines = Vec::new();
+        self.fields.iter().for_each(|(key, value)| collect(key, value, &mut lines));
+        lines.join("\n")
+    }
+
     /// What it calls itself. `off`, `on`, `yes` and `no` are truth values in YAML and no names.
     pub(super) fn name(&self) -> Option<String> {
         let is_truth = matches!(self.at("name"), Some(Value::Bool(_)));
@@ -114,6 +121,16 @@ impl Frontmatter {
             }
         }
         variables
+    }
+}
+
+fn collect<'v>(key: &'v str, value: &'v Value, lines: &mut Vec<&'v str>) {
+    lines.push(key);
+    match value {
+        Value::String(text) => lines.push(text),
+        Value::Array(items) => items.iter().for_each(|item| collect("", item, lines)),
+        Value::Object(fields) => fields.iter().for_each(|(key, value)| collect(key, value, lines)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 
@@ -259,7 +276,7 @@ mod tests {
         let place = |file: &str| Frontmatter::split(file).0.misread.map(|misread| misread.to_string());
         for (file, begins) in [
             ("---\nname: x\ndescription: [a\n---\ntext", "3:14: "),
-            ("---\nname: x\n\tdescription: y\n---\ntext", "3:"),
+            ("---\nname: x\n\tdescription: y\n---\ntext", "2:7: "),
             ("---\n- a\n---\ntext", "2:1: it holds no lines of `key: value`"),
             ("---\nname: x\n", "1:1: no second line `---`"),
         ] {

@@ -13,6 +13,8 @@ mod scan;
 mod summary;
 mod window;
 
+pub(crate) use readable::document;
+
 use crate::fetch::{Fetcher, Rules, Target};
 use crate::settings::{ExtractSettings, WebSettings};
 use crate::until_stopped;

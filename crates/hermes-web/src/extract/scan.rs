@@ -1,55 +1,73 @@
 //! A quick look at a page before it is taken apart, in time that grows with its length alone.
 //!
-//! Reading HTML as browsers do takes time by the square for pages that nest without end or pile up attributes, and makes
-//! copies of words of emphasis that are never closed; nothing can stop such work. So a page is made plainer first (no
-//! scripts, no emphasis with attributes), its tags are counted without understanding them, and one that is built like a
-//! trap is not parsed at all: its text is what stands between its tags.
+//! Reading HTML as browsers do takes time by the square for pages that nest without end or pile up attributes, makes copies
+//! of words of emphasis that are never closed, and turns a few bytes into many; nothing can stop such work. So a page is
+//! made plainer first: what is not read is left out, and with it everything that browsers read by rules of its own (scripts,
+//! comments, forms, drawings, formulas), so that what is left means the same to everybody who reads it. Then its tags are
+//! counted without understanding them, never less than a browser would count, and a page that is built like a trap is not
+//! parsed at all: its text is what stands between its tags.
 
 /// Levels that no honest page has.
-const DEEPEST: usize = 500;
-/// Attributes of one tag, likewise.
-const MOST_ATTRIBUTES: usize = 500;
+const DEEPEST: usize = 250;
+/// Attributes of one tag, and of all tags, likewise.
+const MOST_ATTRIBUTES: usize = 100;
+const MOST_ATTRIBUTES_IN_ALL: usize = 200_000;
 /// Elements that come of a page, likewise: every tag, and with it the emphasis that is open there, which is made anew.
-const MOST_ELEMENTS: usize = 150_000;
+const MOST_ELEMENTS: usize = 80_000;
 /// Of the same emphasis no more than this is made anew.
 const ALIKE: usize = 3;
+/// Levels above all elements together: what it takes to look upwards from each.
+const MOST_LEVELS: usize = 2_000_000;
+/// Indentations of all lines together.
+const MOST_INDENTS: usize = 1_000_000;
+/// Characters that are written by their names.
+const MOST_NAMED: usize = 150_000;
 
 /// Elements that have no end, or end by themselves where the next begins.
-const SHALLOW: [&str; 33] = [
+const SHALLOW: [&str; 28] = [
     "area", "base", "body", "br", "col", "colgroup", "dd", "dt", "embed", "head", "hr", "html", "img", "input", "li",
-    "link", "meta", "optgroup", "option", "p", "param", "rp", "rt", "source", "tbody", "td", "tfoot", "th", "thead",
-    "tr", "track", "wbr", "!doctype",
+    "link", "meta", "p", "param", "source", "tbody", "td", "tfoot", "th", "thead", "tr", "track", "wbr",
 ];
-/// Elements of drawings that may end with `/>`; in ordinary pages the slash means nothing.
-const DRAWN: [&str; 19] = [
-    "animate",
-    "circle",
-    "defs",
-    "ellipse",
-    "g",
-    "image",
-    "line",
-    "lineargradient",
-    "mask",
-    "path",
-    "polygon",
-    "polyline",
-    "radialgradient",
-    "rect",
-    "stop",
-    "symbol",
-    "text",
-    "tspan",
-    "use",
-];
-/// Elements whose content is not text.
-const RAW: [&str; 2] = ["script", "style"];
+/// Elements that are left out with all that is in them: nobody reads it, or it is no HTML.
+const RAW: [&str; 9] = ["script", "style", "textarea", "iframe", "noembed", "noframes", "noscript", "xmp", "plaintext"];
+/// The same, where it is closed.
+const DRAWING: &str = "svg";
 /// Emphasis that is read; its attributes are not.
 const EMPHASIS: [&str; 5] = ["b", "code", "em", "i", "strong"];
 /// All that is made anew.
 const RENEWED: [&str; 6] = ["a", "b", "code", "em", "i", "strong"];
-/// Emphasis that is not read.
-const ORNAMENT: [&str; 8] = ["big", "font", "nobr", "s", "small", "strike", "tt", "u"];
+/// Tags that are left out while what they hold stays: emphasis that is not read, and elements that browsers have rules of
+/// their own for.
+const ORNAMENT: [&str; 24] = [
+    "big",
+    "font",
+    "nobr",
+    "s",
+    "small",
+    "strike",
+    "tt",
+    "u",
+    "form",
+    "frame",
+    "frameset",
+    "math",
+    "optgroup",
+    "option",
+    "rb",
+    "rp",
+    "rt",
+    "rtc",
+    "ruby",
+    "select",
+    "selectedcontent",
+    "image",
+    "isindex",
+    "keygen",
+];
+/// Elements that indent what is in them.
+const INDENTING: [&str; 6] = ["blockquote", "dir", "dl", "menu", "ol", "ul"];
+/// Elements that a browser makes for a closing tag alone.
+const MADE_BY_CLOSING: [&str; 2] = ["br", "p"];
 /// What a closing tag does not reach through.
 const SCOPES: [&str; 8] = ["applet", "caption", "foreignobject", "marquee", "object", "svg", "table", "template"];
 /// What the closing tag of a mere word does not reach through.
@@ -95,6 +113,8 @@ const BLOCKS: [&str; 40] = [
     "textarea",
     "ul",
 ];
+/// What a page is called, in text where no tags count.
+const TITLE: &str = "title";
 /// Stands for what was left out, so that what is around it does not grow together.
 const NOTHING: &str = "<!---->";
 
@@ -109,7 +129,16 @@ pub(super) enum Build {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Piece<'h> {
     Text(&'h str),
-    Tag { name: &'h str, attributes: usize, form: Form, whole: &'h str },
+    /// What stands in a title, where no tags count.
+    Title(&'h str),
+    /// A comment, a declaration, or an element with all that is in it.
+    Unread,
+    Tag {
+        name: &'h str,
+        attributes: usize,
+        form: Form,
+        whole: &'h str,
+    },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -120,13 +149,21 @@ enum Form {
     Slashed,
 }
 
-/// The page without scripts and styles and with emphasis that cannot pile up.
+/// The page without scripts, comments, forms and drawings, and with emphasis that cannot pile up.
 pub(super) fn plainer(html: &str) -> String {
     let mut out = String::with_capacity(html.len());
     for piece in pieces(html) {
         match piece {
             Piece::Text(text) => out.push_str(text),
-            Piece::Tag { name, .. } if is(name, &RAW) || is(name, &ORNAMENT) => out.push_str(NOTHING),
+            Piece::Title(text) => {
+                out.push_str("<title>");
+                out.push_str(&text.replace('<', "&lt;"));
+                out.push_str("</title>");
+            }
+            Piece::Unread => out.push_str(NOTHING),
+            Piece::Tag { name, .. } if is(name, &ORNAMENT) => out.push_str(NOTHING),
+            // Only drawings and formulas have elements that end like this; here they would stay open.
+            Piece::Tag { name, form: Form::Slashed, .. } if !is(name, &SHALLOW) => out.push_str(NOTHING),
             Piece::Tag { name, form, .. } if is(name, &EMPHASIS) => {
                 out.push_str(if form == Form::Close { "</" } else { "<" });
                 out.push_str(name);
@@ -142,27 +179,78 @@ fn is(name: &str, names: &[&str]) -> bool {
     names.iter().any(|known| name.eq_ignore_ascii_case(known))
 }
 
+/// How a page is built that was made plainer.
 pub(super) fn build(html: &str) -> Build {
-    let (mut open, mut elements, mut renewed) = (Vec::new(), 0, [0usize; RENEWED.len()]);
+    let mut tally = Tally::default();
+    let mut open: Vec<&str> = Vec::new();
     for piece in pieces(html) {
-        let Piece::Tag { name, attributes, form, .. } = piece else { continue };
-        if let Some((_, count)) = RENEWED.iter().zip(&mut renewed).find(|(known, _)| name.eq_ignore_ascii_case(known)) {
-            *count = if form == Form::Close { count.saturating_sub(1) } else { *count + 1 };
+        match piece {
+            Piece::Text(text) | Piece::Title(text) => tally.read_text(text),
+            Piece::Unread => {}
+            Piece::Tag { name, attributes, form, .. } => {
+                let before = open.len();
+                tally.read_tag(name, attributes, form, before);
+                match form {
+                    Form::Close => close(&mut open, name),
+                    _ if is(name, &SHALLOW) => {}
+                    Form::Open | Form::Slashed => open.push(name),
+                }
+                tally.indent = match open.len() < before {
+                    true => open.iter().filter(|name| is(name, &INDENTING)).count(),
+                    false => tally.indent + usize::from(form != Form::Close && is(name, &INDENTING)),
+                };
+                if open.len() > DEEPEST || attributes > MOST_ATTRIBUTES {
+                    return Build::Trap;
+                }
+            }
         }
-        if form != Form::Close {
-            elements += 1 + renewed.iter().map(|count| count.min(&ALIKE)).sum::<usize>();
-        }
-        match form {
-            Form::Close => close(&mut open, name),
-            _ if is(name, &SHALLOW) => {}
-            Form::Slashed if is(name, &DRAWN) && open.iter().rev().any(|open| is(open, &["svg"])) => {}
-            Form::Open | Form::Slashed => open.push(name),
-        }
-        if open.len() > DEEPEST || attributes > MOST_ATTRIBUTES || elements > MOST_ELEMENTS {
+        if tally.is_too_much() {
             return Build::Trap;
         }
     }
     Build::Usual
+}
+
+/// What taking a page apart would cost.
+#[derive(Debug, Default)]
+struct Tally {
+    elements: usize,
+    attributes: usize,
+    levels: usize,
+    indents: usize,
+    named: usize,
+    /// Of the place that was reached.
+    indent: usize,
+    renewed: [usize; RENEWED.len()],
+}
+
+impl Tally {
+    fn read_text(&mut self, text: &str) {
+        self.named += text.bytes().filter(|byte| *byte == b'&').count();
+        self.indents += self.indent * text.bytes().filter(|byte| *byte == b'\n').count();
+    }
+
+    fn read_tag(&mut self, name: &str, attributes: usize, form: Form, depth: usize) {
+        let known = RENEWED.iter().zip(&mut self.renewed).find(|(known, _)| name.eq_ignore_ascii_case(known));
+        if let Some((_, count)) = known {
+            *count = if form == Form::Close { count.saturating_sub(1) } else { *count + 1 };
+        }
+        self.levels += depth;
+        if form == Form::Close && !is(name, &MADE_BY_CLOSING) {
+            return;
+        }
+        self.elements += 1 + self.renewed.iter().map(|count| count.min(&ALIKE)).sum::<usize>();
+        self.attributes += attributes;
+        self.indents += self.indent;
+    }
+
+    fn is_too_much(&self) -> bool {
+        self.elements > MOST_ELEMENTS
+            || self.attributes > MOST_ATTRIBUTES_IN_ALL
+            || self.levels > MOST_LEVELS
+            || self.indents > MOST_INDENTS
+            || self.named > MOST_NAMED
+    }
 }
 
 /// Closes what browsers would close, or less.
@@ -176,6 +264,12 @@ fn close(open: &mut Vec<&str>, name: &str) {
             return;
         }
     }
+}
+
+/// What a page is called.
+pub(super) fn title(html: &str) -> String {
+    let title = pieces(html).find_map(|piece| if let Piece::Title(title) = piece { Some(title) } else { None });
+    named(&title.unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
 /// What stands between the tags, a line for each piece.
@@ -199,16 +293,35 @@ fn named(text: &str) -> String {
 
 fn pieces(html: &str) -> impl Iterator<Item = Piece<'_>> {
     let mut rest = html;
+    // Looking for an end that is not there is done once.
+    let mut drawings_end = true;
     std::iter::from_fn(move || {
         if rest.is_empty() {
             return None;
         }
+        if let Some(behind) = behind_declaration(rest) {
+            rest = behind;
+            return Some(Piece::Unread);
+        }
         if let Some((tag, behind)) = tag(rest) {
             rest = behind;
-            if let Piece::Tag { name, form: Form::Open | Form::Slashed, .. } = tag
-                && is(name, &RAW)
-            {
+            let Piece::Tag { name, form, .. } = tag else { return Some(tag) };
+            if is(name, &[DRAWING]) && form == Form::Open && drawings_end {
+                let end = behind_raw(behind, name);
+                // Whatever follows a drawing that is never closed is part of the page.
+                drawings_end = !end.is_empty();
+                rest = if drawings_end { end } else { behind };
+            } else if is(name, &RAW) && form != Form::Close {
                 rest = behind_raw(behind, name);
+            }
+            if is(name, &[DRAWING]) || is(name, &RAW) {
+                return Some(Piece::Unread);
+            }
+            if is(name, &[TITLE]) {
+                let end = if form == Form::Close { behind } else { behind_raw(behind, name) };
+                let inside = behind.get(..behind.len() - end.len()).unwrap_or_default();
+                rest = end;
+                return Some(if form == Form::Close { Piece::Unread } else { Piece::Title(inside) });
             }
             return Some(tag);
         }
@@ -223,8 +336,33 @@ fn pieces(html: &str) -> impl Iterator<Item = Piece<'_>> {
 /// Any other `<` is text.
 fn begins_tag(html: &str, at: usize) -> bool {
     let mut behind = html.bytes().skip(at + 1);
-    let first = behind.next().filter(|byte| *byte != b'/').or_else(|| behind.next());
-    first.is_some_and(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'!' | b'?'))
+    match behind.next() {
+        Some(b'!' | b'?') => true,
+        Some(b'/') => behind.next().is_some(),
+        first => first.is_some_and(|byte| byte.is_ascii_alphabetic()),
+    }
+}
+
+/// What is behind a comment, a declaration or anything else that begins like a tag and is none.
+fn behind_declaration(html: &str) -> Option<&str> {
+    let inside = html.strip_prefix('<').filter(|_| begins_tag(html, 0))?;
+    if let Some(comment) = inside.strip_prefix("!--") {
+        // These two are whole comments.
+        let short = comment.strip_prefix('>').or_else(|| comment.strip_prefix("->"));
+        return Some(short.unwrap_or_else(|| behind_comment(comment)));
+    }
+    let is_closing = inside.strip_prefix('/').is_some_and(|name| !name.starts_with(|c: char| c.is_ascii_alphabetic()));
+    (is_closing || inside.starts_with(['!', '?'])).then(|| inside.split_once('>').map_or("", |(_, behind)| behind))
+}
+
+/// A comment ends with `-->` or `--!>`, whatever is in it.
+fn behind_comment(comment: &str) -> &str {
+    let dashes = comment.as_bytes().windows(2).enumerate().filter(|(_, pair)| *pair == b"--");
+    let mut ends = dashes.filter_map(|(at, _)| {
+        let behind = comment.get(at + 2..)?;
+        behind.strip_prefix('>').or_else(|| behind.strip_prefix("!>"))
+    });
+    ends.next().unwrap_or_default()
 }
 
 /// Where inside of a tag a byte stands.
@@ -264,7 +402,7 @@ fn tag(html: &str) -> Option<(Piece<'_>, &str)> {
         slashed = byte == b'/' && state == Inside::Gap;
     }
     // It never ends: browsers leave it out, and all that is behind it.
-    Some((Piece::Tag { name: "", attributes, form: Form::Close, whole: NOTHING }, ""))
+    Some((Piece::Unread, ""))
 }
 
 fn stepped(state: Inside, byte: u8) -> Inside {
@@ -317,31 +455,45 @@ mod tests {
         let usual = [
             "<p>".repeat(5_000),
             "<div><span>x</span></div>".repeat(5_000),
-            format!("<svg>{}</svg>", "<path d='M0'/>".repeat(5_000)),
+            format!("<svg>{}</svg><p>x", "<path d='M0'/>".repeat(5_000)),
+            format!("<math>{}</math>", "<mspace/><mi>x</mi>".repeat(5_000)),
+            "<a id=\"x\"/><p>XHTML<br/>".repeat(5_000),
+            format!("<select>{}</select>", "<option>x".repeat(5_000)),
+            "<!-- a=\" --><p>x".repeat(5_000),
             format!("<script>{}</script><p>x", "'<div>'+".repeat(5_000)),
             format!("<img src=\"data:image/png;base64,{}\">", "A".repeat(100_000)),
             "<ul><li>a<li>b</ul><table><tr><td>1<td>2</table>".repeat(1_000),
             "a < b and 1 <2 ".repeat(5_000),
         ];
         for html in usual {
-            assert_eq!(build(&html), Build::Usual, "{}", html.chars().take(60).collect::<String>());
+            assert_eq!(build(&plainer(&html)), Build::Usual, "{}", html.chars().take(60).collect::<String>());
         }
         let traps = [
             "<div>".repeat(5_000),
-            "<div/>".repeat(5_000),
-            "<svg><div/>".repeat(5_000),
             "<div></x>".repeat(5_000),
             "<span><div></span>".repeat(5_000),
             "<div><table></div>".repeat(5_000),
             "<p>".repeat(200_000),
             format!("{}{}", "<b><i><em>".repeat(3), "<p>x".repeat(20_000)),
-            "<x-y/>".repeat(5_000),
+            "<x-y>".repeat(5_000),
             "<table><tr><td>".repeat(5_000),
             format!("<p {}>", "a=1 ".repeat(5_000)),
-            format!("<p>{}", "<path/>".repeat(5_000)),
+            format!("<p {}>", "a=1 ".repeat(90)).repeat(5_000),
+            // What browsers read by rules of its own, so that a closing tag in it closes nothing.
+            format!("<!-- a=\" -->{}\" -->", "<div>".repeat(5_000)),
+            "<div><!-- ></div>-->".repeat(5_000),
+            "<div></ </div>".repeat(5_000),
+            "<div><textarea></div></textarea>".repeat(5_000),
+            "<div><title></div></title>".repeat(5_000),
+            "<form><div></form>".repeat(5_000),
+            "</p>".repeat(200_000),
+            "&amp;".repeat(200_000),
+            format!("{}{}", "<ul><li>".repeat(100), "<li>x".repeat(50_000)),
+            format!("{}<pre>{}", "<blockquote>".repeat(100), "x\n".repeat(50_000)),
+            format!("{}{}", "<div>".repeat(200), "</x>".repeat(50_000)),
         ];
         for html in traps {
-            assert_eq!(build(&html), Build::Trap, "{}", html.chars().take(60).collect::<String>());
+            assert_eq!(build(&plainer(&html)), Build::Trap, "{}", html.chars().take(60).collect::<String>());
         }
     }
 

@@ -96,7 +96,11 @@ fn refusal(ready: &Ready, status: u16, retry_after: Option<&str>, body: &[u8]) -
     }
     match status {
         401 | 403 if ready.key.is_some() => {
-            format!("{title} does not accept the key (HTTP {status}). Check {key}.{said}")
+            format!(
+                "{title} does not accept the key (HTTP {status}). Check {key}: `hermes config set {key} VALUE` sets another \
+                 ({}), `web.search_backend` another engine.{said}",
+                card.from
+            )
         }
         402 | 432 | 433 => {
             format!("The plan at {title} is used up (HTTP {status}). Wait, pay, or set up another engine.{said}")

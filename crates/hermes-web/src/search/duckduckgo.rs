@@ -1,7 +1,7 @@
 //! DuckDuckGo's page for browsers without scripts: an engine for people who have no key.
 
 use super::engine::{Engine, EngineCard, Hit, KeyHeader, Needs, Question, below};
-use dom_query::Document;
+use crate::extract::document;
 use url::Url;
 
 pub(super) struct DuckDuckGo;
@@ -34,7 +34,9 @@ impl Engine for DuckDuckGo {
     }
 
     fn hits(&self, body: &[u8]) -> Result<Vec<Hit>, String> {
-        let page = Document::from(String::from_utf8_lossy(body).into_owned());
+        let Some(page) = document(&String::from_utf8_lossy(body)) else {
+            return Err("its page is built in a way that cannot be read".into());
+        };
         let mut hits = Vec::new();
         for result in page.select("div.result").iter() {
             if result.has_class("result--ad") {

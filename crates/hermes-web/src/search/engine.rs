@@ -102,17 +102,30 @@ impl std::fmt::Debug for Ready {
     }
 }
 
+/// An engine by any of its names.
+pub fn named(name: &str) -> Option<&'static dyn Engine> {
+    let name = ALIASES.iter().find(|(alias, _)| *alias == name).map_or(name, |(_, name)| name);
+    ENGINES.into_iter().find(|engine| engine.card().name == name)
+}
+
 /// The engine to ask: one that was wanted by name if it can be used, else the first that can.
 pub fn choose(settings: &SearchSettings) -> Result<Ready, String> {
-    let named = |wanted: &String| {
-        let name = ALIASES.iter().find(|(alias, _)| alias == wanted).map_or(wanted.as_str(), |(_, name)| name);
-        ENGINES.into_iter().find(|engine| engine.card().name == name)
-    };
-    let wanted = settings.wanted.iter().filter_map(named);
+    let wanted = settings.wanted.iter().filter_map(|name| named(name));
     let offered = ENGINES
         .into_iter()
         .filter(|engine| engine.card().needs != Needs::Nothing || settings.without_key == WithoutKey::Welcome);
     wanted.chain(offered).find_map(|engine| ready(engine, settings)).ok_or_else(|| options(settings))
+}
+
+/// The engines to ask, each after the one before it failed: the first one, and those that the owner named for that. Nobody
+/// else hears what is searched for.
+pub fn chain(settings: &SearchSettings) -> Result<Vec<Ready>, String> {
+    let mut chain = vec![choose(settings)?];
+    for engine in settings.fallbacks.iter().filter_map(|name| named(name)) {
+        let is_new = chain.iter().all(|earlier| earlier.engine.card().name != engine.card().name);
+        chain.extend(is_new.then(|| ready(engine, settings)).flatten());
+    }
+    Ok(chain)
 }
 
 fn ready(engine: &'static dyn Engine, settings: &SearchSettings) -> Option<Ready> {

@@ -2,9 +2,13 @@
 
 use super::engine::{Engine, EngineCard, Hit, KeyHeader, Needs, Question, below};
 use dom_query::Document;
+use hermes_types::clip;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use url::Url;
+
+/// Characters of a text with marks in it.
+const LONGEST_MARKED: usize = 4_000;
 
 /// Field names differ from engine to engine, and any of them may be missing or null.
 #[derive(Debug, Deserialize)]
@@ -219,8 +223,8 @@ impl Engine for Brave {
     }
 }
 
-/// Words that were searched for are marked up.
+/// Words that were searched for are marked up. What is longer than anybody shows is not read: it may be a trap.
 fn without_marks(hit: Hit) -> Hit {
-    let plain = |text: &str| Document::fragment(text).text().trim().to_owned();
+    let plain = |text: &str| Document::fragment(clip(text, LONGEST_MARKED)).text().trim().to_owned();
     Hit { title: plain(&hit.title), description: plain(&hit.description), ..hit }
 }

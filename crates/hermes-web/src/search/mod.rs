@@ -8,12 +8,13 @@ mod engines;
 use crate::settings::SearchSettings;
 use crate::until_stopped;
 use desk::SearchDesk;
-use engine::{ENGINES, Hit, choose, missing};
+use engine::{ENGINES, Hit, chain, choose, missing};
 use hermes_core::redact;
 use hermes_tools::desk::Cx;
 use hermes_tools::effects::Effects;
 use hermes_tools::gate::Permit;
 use hermes_tools::tool::{Availability, Card, Check, Output, Repeats, ResultCap, Source, Tool, ToolError};
+use hermes_types::clip;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::borrow::Cow;
@@ -24,6 +25,9 @@ const MOST: i64 = 100;
 const LONGEST_QUERY: usize = 2_000;
 /// Engines that answer with whole paragraphs are cut here.
 const LONGEST_DESCRIPTION: usize = 2_000;
+const LONGEST_TITLE: usize = 300;
+/// A longer address cannot be asked for.
+const LONGEST_ADDRESS: usize = 8_192;
 const RESULT_CAP: usize = 100_000;
 
 pub(crate) struct WebSearch {
@@ -43,7 +47,7 @@ struct Shown<'a> {
     success: bool,
     data: Data<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    message: Option<&'static str>,
+    message: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -73,6 +77,22 @@ fn parameters() -> Value {
 impl WebSearch {
     pub(crate) fn new(settings: SearchSettings, desk: SearchDesk) -> Self {
         Self { settings, desk }
+    }
+
+    /// What the first engine that answers finds, with what the ones before it said; or what all of them said.
+    async fn search(&self, query: &str, limit: usize) -> Result<(Vec<Hit>, Vec<String>), String> {
+        let mut failures = Vec::new();
+        for ready in chain(&self.settings)? {
+            match self.desk.ask(&ready, query, limit).await {
+                Ok(hits) if failures.is_empty() => return Ok((hits, failures)),
+                Ok(hits) => {
+                    failures.push(format!("{} was asked instead.", ready.engine.card().title));
+                    return Ok((hits, failures));
+                }
+                Err(failure) => failures.push(failure),
+            }
+        }
+        Err(failures.join(" "))
     }
 }
 
@@ -120,23 +140,27 @@ impl Tool for WebSearch {
     }
 
     async fn call(&self, args: WebSearchArgs, _permit: Permit, cx: &Cx) -> Result<Output, ToolError> {
-        let ready = choose(&self.settings).map_err(failed)?;
         let limit = usize::try_from(args.limit.unwrap_or(USUAL).clamp(1, MOST)).unwrap_or(1);
-        let hits = until_stopped(&cx.stop, self.desk.ask(&ready, args.query.trim(), limit)).await?.map_err(failed)?;
-        let hits: Vec<Hit> = hits.into_iter().map(cut).collect();
+        let (hits, failures) = until_stopped(&cx.stop, self.search(args.query.trim(), limit)).await?.map_err(failed)?;
+        let hits: Vec<Hit> =
+            hits.into_iter().filter(|hit| hit.url.len() <= LONGEST_ADDRESS).map(|hit| cut(&hit)).collect();
         let placed = hits.iter().zip(1..);
         let web: Vec<Placed<'_>> = placed
             .map(|(Hit { title, url, description }, position)| Placed { title, url, description, position })
             .collect();
-        let message = web.is_empty().then_some("Nothing was found. Try other or fewer words.");
+        let nothing = web.is_empty().then(|| "Nothing was found. Try other or fewer words.".to_owned());
+        let message: Vec<String> = failures.into_iter().chain(nothing).collect();
+        let message = (!message.is_empty()).then(|| message.join(" "));
         Output::json(&Shown { success: true, data: Data { web }, message })
     }
 }
 
-fn cut(hit: Hit) -> Hit {
-    match hit.description.char_indices().nth(LONGEST_DESCRIPTION) {
-        None => hit,
-        Some((end, _)) => Hit { description: format!("{}…", hit.description.get(..end).unwrap_or_default()), ..hit },
+/// A hit that is no page of its own.
+fn cut(hit: &Hit) -> Hit {
+    Hit {
+        title: clip(&hit.title, LONGEST_TITLE),
+        url: hit.url.clone(),
+        description: clip(&hit.description, LONGEST_DESCRIPTION),
     }
 }
 

@@ -92,7 +92,7 @@ async fn a_refusal_says_what_it_means_and_never_shows_the_key() {
         (
             401,
             format!(r#"{{"detail":{{"error":"Unauthorized: wrong key {KEY}"}}}}"#),
-            "does not accept the key (HTTP 401). Check TAVILY_API_KEY.",
+            "does not accept the key (HTTP 401). Check TAVILY_API_KEY: `hermes config set TAVILY_API_KEY VALUE` sets another",
         ),
         (403, "{}".to_owned(), "does not accept the key (HTTP 403)"),
         (402, "{}".to_owned(), "The plan at Tavily is used up"),
@@ -116,6 +116,52 @@ async fn a_refusal_says_what_it_means_and_never_shows_the_key() {
         assert!(!error.contains(KEY), "{error}");
         assert_eq!(site.asked().len(), 1, "asked once, and a redirect is not followed");
     }
+}
+
+#[tokio::test]
+async fn another_engine_takes_over_where_the_owner_named_one_and_only_then() {
+    let refusing = Site::start(|_| status(401, "{}")).await;
+    let answering = Site::start(|_| page("application/json", ENGINES[1].3)).await;
+    let search = async |fallback: Value| {
+        let config = json!({"web": {
+            "search_backend": "tavily", "search_fallback": fallback,
+            "tavily": {"base_url": refusing.url("/")}, "exa": {"base_url": answering.url("/")},
+            "ddgs": {"base_url": refusing.url("/")},
+        }});
+        let keys = ["TAVILY_API_KEY", "EXA_API_KEY"].map(|name| (name, KEY.to_owned()));
+        let stage = Stage::build(Plan { config, variables: keys.into_iter().collect(), ..Plan::default() });
+        stage.call("web_search", json!({"query": "otters"})).await
+    };
+    let alone = search(Value::Null).await;
+    assert!(
+        alone["error"].as_str().is_some_and(|error| error.starts_with("Tavily does not accept the key")),
+        "{alone}"
+    );
+    assert_eq!(answering.asked().len(), 0, "nobody else hears of a search without being named");
+    let helped = search(json!(["ddgs", "exa"])).await;
+    assert_eq!(helped["data"]["web"][0]["url"], "https://otters.test/");
+    let message = helped["message"].as_str().expect("why it is another one");
+    assert!(message.contains("Check TAVILY_API_KEY") && message.contains("DuckDuckGo"), "{message}");
+    assert!(message.ends_with("Exa was asked instead."), "{message}");
+    let failed = search(json!("ddgs")).await;
+    let told = failed["error"].as_str().expect("both failures");
+    assert!(told.contains("Tavily does not accept") && told.contains("DuckDuckGo"), "{told}");
+}
+
+#[tokio::test]
+async fn the_page_of_an_engine_can_be_a_trap_too() {
+    let deep = format!("<div id=links>{}", "<div class=result>".repeat(100_000));
+    let site = Site::start(move |_| page("text/html", deep.clone())).await;
+    let told = stage_for("ddgs", None, &site).call("web_search", json!({"query": "x"})).await;
+    assert!(told["error"].as_str().is_some_and(|error| error.contains("cannot be read")), "{told}");
+    let marked = json!({"web": {"results": [{
+        "title": "<b>".repeat(100_000), "url": "https://a.test/", "description": format!("Hi {}", "<i>".repeat(100_000)),
+    }, {"title": "x".repeat(5_000), "url": format!("https://a.test/{}", "x".repeat(9_000))}]}});
+    let site = Site::start(move |_| page("application/json", marked.to_string())).await;
+    let told =
+        stage_for("brave-free", Some("BRAVE_SEARCH_API_KEY"), &site).call("web_search", json!({"query": "x"})).await;
+    let hits = json!([{"title": "…", "url": "https://a.test/", "description": "Hi …", "position": 1}]);
+    assert_eq!(told["data"]["web"], hits, "{told}");
 }
 
 #[tokio::test]

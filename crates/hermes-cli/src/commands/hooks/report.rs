@@ -5,7 +5,7 @@ use crate::app::App;
 use crate::commands::paper;
 use crate::hands;
 use hermes_plugins::Outside;
-use hermes_plugins::shell::consent::{Consents, script};
+use hermes_plugins::shell::consent::{Consents, is_relative, script};
 use hermes_plugins::shell::{HookConfig, fire};
 
 /// How a hook is.
@@ -39,6 +39,9 @@ pub(in crate::commands) async fn checkup(app: &App, hook: &HookConfig, world: Op
         Some(path) if path.is_file() => report.fine(format!("its script is there: {}", path.display())),
         Some(path) if is_path => report.broken(format!("{} is not there; correct the command", path.display())),
         Some(_) | None => {}
+    }
+    if is_relative(&hook.command, &around) {
+        report.odd("means another file in every folder a conversation begins in; name the script by its whole path");
     }
     let Some(consent) = Consents::of(app.home.dir()).find(hook) else {
         report.odd("does not run: nobody consented to it; start a conversation, or `hermes -z hi --accept-hooks`");

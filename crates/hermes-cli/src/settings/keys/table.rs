@@ -278,6 +278,7 @@ pub static KEYS: &[Key] = &[
     key("code_execution.max_tool_calls", "50", "most tool calls of a script"),
     key("web.backend", r#""""#, "search service, where search_backend names none"),
     key("web.search_backend", r#""""#, "search service"),
+    key("web.search_fallback", "", "search services that are asked when that one fails, in order"),
     key("web.extract_backend", r#""""#, "of the Python program; pages are read on this machine"),
     key("web.extract_char_limit", "15000", "most characters of a page"),
     key("web.summarize", "false", "let a model shorten long pages"),

@@ -11,6 +11,8 @@ mod structure;
 
 pub use policy::{Decision, Force, Trust, Verdict, decide, is_lifted};
 
+use super::catalogue::SKILL;
+use super::frontmatter::Frontmatter;
 use super::parcel::Parcel;
 use crate::files::page::is_binary;
 use crate::threat::{Scanner, Scope, Threat};
@@ -128,16 +130,31 @@ impl Finding {
 pub fn scan(parcel: &Parcel, scanner: &Scanner) -> Report {
     let mut findings = structure::look(parcel);
     for (file, piece) in &parcel.files {
-        if is_binary(&piece.bytes) {
-            continue;
-        }
         let text = String::from_utf8_lossy(&piece.bytes);
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
         findings.extend(commands(file, text));
-        findings.extend(steering(file, text, scanner));
+        // Pictures and the like say nothing to anybody; a shell would run them all the same.
+        if !is_binary(&piece.bytes) {
+            findings.extend(steering(file, text, scanner));
+        }
     }
+    findings.extend(spelled_out(parcel, scanner, &findings));
     findings.sort_by(|one, other| other.severity.cmp(&one.severity).then_with(|| place(one).cmp(&place(other))));
     Report { findings }
+}
+
+/// What the frontmatter says once its YAML is read: `\\u0069` is an `i` to whoever shows a description, and was none to
+/// those who looked at the file. Told is what was not found there already.
+fn spelled_out(parcel: &Parcel, scanner: &Scanner, known: &[Finding]) -> Vec<Finding> {
+    let Some(text) = parcel.text(SKILL) else { return Vec::new() };
+    let said = Frontmatter::split(&text).0.spoken();
+    let mut found = [commands(SKILL, &said), steering(SKILL, &said, scanner)].concat();
+    if said.contains(structure::steers_terminals) {
+        found.push(structure::escapes(SKILL));
+    }
+    let is_new = |finding: &Finding| !known.iter().any(|one| one.file == SKILL && one.rule == finding.rule);
+    found.retain(is_new);
+    found.into_iter().map(|finding| Finding { line: 1, ..finding }).collect()
 }
 
 fn place(finding: &Finding) -> (&str, usize, &str) {
@@ -193,12 +210,13 @@ fn logical_lines(text: &str) -> Vec<(usize, String)> {
     lines
 }
 
-/// As a machine would read it in the end: without look-alikes and without what nobody sees.
+/// As a machine would read it in the end: without look-alikes, without what nobody sees, and without the null bytes that a
+/// shell passes over.
 fn undisguised(line: &str) -> String {
     if line.is_ascii() {
-        return line.to_owned();
+        return line.replace('\0', "");
     }
-    line.nfkc().filter(|character| !is_invisible(*character)).map(latin).collect()
+    line.nfkc().filter(|character| *character != '\0' && !is_invisible(*character)).map(latin).collect()
 }
 
 /// Texts that want to steer the agent. What is wrong everywhere is worst.

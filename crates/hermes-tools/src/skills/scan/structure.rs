@@ -26,6 +26,19 @@ const PACKED_ENDS: [&str; 9] = ["zip", "tar", "gz", "tgz", "bz2", "xz", "7z", "r
 /// What may be started by its name.
 const SCRIPT_ENDS: [&str; 10] = ["sh", "bash", "zsh", "py", "js", "mjs", "ts", "rb", "pl", "ps1"];
 
+/// What people and agents read.
+const TEXT_ENDS: [&str; 9] = ["md", "txt", "rst", "json", "yaml", "yml", "toml", "html", "csv"];
+
+/// The beginning of an order to a terminal.
+pub(super) fn steers_terminals(letter: char) -> bool {
+    matches!(letter, '\u{1b}' | '\u{9b}' | '\u{9d}' | '\u{90}')
+}
+
+pub(super) fn escapes(path: &str) -> Finding {
+    let meaning = "holds orders to a terminal, which whoever shows it may obey".to_owned();
+    finding("terminal_escapes", Severity::High, path, meaning)
+}
+
 pub(super) fn look(parcel: &Parcel) -> Vec<Finding> {
     let mut found = Vec::new();
     let whole = |rule, severity, meaning: String| finding(rule, severity, "", meaning);
@@ -76,6 +89,15 @@ fn of_file(path: &str, piece: &Piece) -> Vec<Finding> {
         found.push(finding("packed", Severity::High, path, "is packed: what is in it is not looked at".to_owned()));
     } else if piece.executable && !ends_in(&SCRIPT_ENDS) && !piece.bytes.starts_with(b"#!") {
         found.push(finding("executable", Severity::Medium, path, "can be started and is no script".to_owned()));
+    }
+    let is_text = !crate::files::page::is_binary(&piece.bytes);
+    let promises_text = ends_in(&TEXT_ENDS) || ends_in(&SCRIPT_ENDS) || piece.bytes.starts_with(b"#!");
+    if !is_text && promises_text {
+        let meaning = "is called like a text and holds bytes that no text has".to_owned();
+        found.push(finding("binary_text", Severity::High, path, meaning));
+    }
+    if is_text && String::from_utf8_lossy(&piece.bytes).contains(steers_terminals) {
+        found.push(escapes(path));
     }
     if piece.bytes.len() > LARGEST_FILE {
         let meaning = format!("has {} bytes, more than anybody reads", piece.bytes.len());
