@@ -79,21 +79,10 @@ impl ExtractSettings {
 struct WebSection {
     backend: Option<String>,
     search_backend: Option<String>,
-    search_fallback: Names,
     extract_char_limit: Option<i64>,
     summarize: Option<bool>,
     #[serde(flatten)]
     engines: BTreeMap<String, Value>,
-}
-
-/// One name, or several.
-#[derive(Debug, Default, Deserialize)]
-#[serde(untagged)]
-enum Names {
-    #[default]
-    None,
-    One(String),
-    Several(Vec<String>),
 }
 
 /// Every variable that is looked at, for whoever hands them over and hides the secret ones from children.
@@ -133,7 +122,7 @@ impl WebSettings {
                 chars: characters(web.extract_char_limit, odd),
                 long_pages: if web.summarize == Some(true) { LongPages::Summary } else { LongPages::Ends },
             },
-            search: search_settings(&web, variable, odd),
+            search: search_settings(&web, &texts(config, "web.search_fallback", odd), variable, odd),
             picture_patience: Duration::from_secs(download.clamp(1, 600)),
         }
     }
@@ -186,15 +175,12 @@ fn blocklist(config: &Value, home: &Path, odd: &mut Vec<String>) -> Blocklist {
 
 fn search_settings(
     web: &WebSection,
+    fallbacks: &[String],
     variable: impl Fn(&str) -> Option<String>,
     odd: &mut Vec<String>,
 ) -> SearchSettings {
     let wanted = named([&web.search_backend, &web.backend].into_iter().flatten());
-    let fallbacks = match &web.search_fallback {
-        Names::None => Vec::new(),
-        Names::One(name) => named([name]),
-        Names::Several(names) => named(names),
-    };
+    let fallbacks = named(fallbacks);
     let unknown = fallbacks.iter().filter(|name| engine::named(name).is_none());
     odd.extend(unknown.map(|name| format!("web.search_fallback: there is no search engine `{name}`")));
     let of_engine = |name: &str, key: &str| web.engines.get(name).and_then(|section| section.get(key)).cloned();

@@ -28,7 +28,7 @@ fn step(tool: &'static str, arguments: Value, hears: &[&str]) -> Step {
 }
 
 /// A call of what stands behind the loader.
-fn behind_loader(tool: &str, arguments: Value, hears: &[&str]) -> Step {
+fn behind_loader(tool: &str, arguments: &Value, hears: &[&str]) -> Step {
     step("tool_call", json!({"name": tool, "arguments": arguments}), hears)
 }
 
@@ -125,9 +125,9 @@ fn first_day(world: &World, names_play: bool) -> Vec<Step> {
             json!({"command": format!("sh {enter} 'high water at noon'")}),
             &["entered: high water at noon"],
         ),
-        behind_loader("mcp__box__bump", json!({}), &[r#"{"result":"1"}"#]),
-        behind_loader("light_lamp", json!({"storm": true}), &["the plugin lighthouse failed", "exit status: 3"]),
-        behind_loader("light_lamp", json!({}), &["the lamp is lit"]),
+        behind_loader("mcp__box__bump", &json!({}), &[r#"{"result":"1"}"#]),
+        behind_loader("light_lamp", &json!({"storm": true}), &["the plugin lighthouse failed", "exit status: 3"]),
+        behind_loader("light_lamp", &json!({}), &["the lamp is lit"]),
     ]);
     steps
 }
@@ -185,7 +185,7 @@ async fn one_conversation_uses_everything_and_goes_on_in_another_process() {
     }
     let first = first_day(&world, names_play);
     let second = [
-        behind_loader("light_lamp", json!({}), &["the lamp is lit"]),
+        behind_loader("light_lamp", &json!({}), &["the lamp is lit"]),
         step("terminal", json!({"command": "tail -n 1 log.txt"}), &["entered: high water at noon"]),
     ];
     let days = [moves(&first, "It is written down."), moves(&second, "The lamp burns.")].concat();

@@ -109,7 +109,9 @@ async fn a_call_by_hand_that_reads_no_page_has_failed() {
     let world = nowhere().config("security:\n  allow_private_urls: true\n");
     for (urls, code) in [(vec![&good], 0), (vec![&good, &bad], 0), (vec![&bad], 1), (vec![&bad, &bad], 1)] {
         let arguments = json!({ "urls": urls }).to_string();
-        hermes(&world, &["tools", "call", "web_extract", &arguments]).await.expect_code(code);
+        let ran = hermes(&world, &["tools", "call", "web_extract", &arguments]).await.expect_code(code);
+        let result: Value = serde_json::from_str(&ran.stdout).expect("one line of JSON, for programs");
+        assert_eq!(result["results"].as_array().map(Vec::len), Some(urls.len()), "{result}");
     }
 }
 

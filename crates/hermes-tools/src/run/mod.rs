@@ -16,6 +16,7 @@ mod spill;
 mod telling;
 mod wave;
 
+pub use frame::opened;
 pub use guardrail::{Guardrail, GuardrailSettings, Thresholds};
 pub(crate) use hints::Ground;
 pub use hints::Hints;

@@ -123,8 +123,10 @@ fn is_failure(result: &Value) -> bool {
     result.get("exit_code").and_then(Value::as_i64).is_some_and(|code| code != 0)
 }
 
-/// The result on one line of stdout. What was put behind it for a model, such as notes of a directory, goes to stderr.
+/// The result on one line of stdout, without the frame that tells a model whose words these are. What was put behind it for
+/// a model, such as notes of a directory, goes to stderr.
 fn print(text: &str, console: &mut Console<'_>) -> Result<Option<Value>, Trouble> {
+    let (text, notes) = run::opened(text).unwrap_or((text, ""));
     let mut values = serde_json::Deserializer::from_str(text).into_iter::<Value>();
     let value = values.next().and_then(Result::ok).filter(|value| value.is_object() || value.is_array());
     let is_json = value.is_some();
@@ -136,8 +138,8 @@ fn print(text: &str, console: &mut Console<'_>) -> Result<Option<Value>, Trouble
     };
     writeln!(console.out, "{result}")?;
     console.out.flush()?;
-    if !behind.trim().is_empty() {
-        writeln!(console.err, "{}", paper::shown(behind.trim()))?;
+    for behind in [behind, notes].map(str::trim).into_iter().filter(|behind| !behind.is_empty()) {
+        writeln!(console.err, "{}", paper::shown(behind))?;
     }
     Ok(value)
 }
