@@ -8,6 +8,7 @@ mod reader;
 
 pub use reader::Problem;
 
+use hermes_types::anything_but_no;
 use reader::Reader;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -205,7 +206,7 @@ pub fn read(config: &Value, variable: &dyn Fn(&str) -> Option<String>) -> Found 
         found.problems.push(Problem::of("", "", "it has to be a section with one entry for each server"));
         return found;
     };
-    let safe = variable(SAFE_MODE).is_some_and(|word| !matches!(word.trim(), "" | "0" | "false"));
+    let safe = variable(SAFE_MODE).is_some_and(|word| anything_but_no(&word));
     for (name, entry) in servers {
         let entry = interpolated(entry, variable);
         let mut reader = Reader::new(name, &entry);

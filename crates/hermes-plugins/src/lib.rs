@@ -31,4 +31,4 @@ pub use occasion::{Occasion, Power, UNHEARD, deaf_to};
 pub use plugin::{NEEDS_PYTHON, NOTHING_TO_START, introduce};
 pub use protocol::{Failing, HookSpec, Registration, ToolSpec, VERSION, Words};
 pub use record::Records;
-pub use settings::{PROJECT_VARIABLE, PluginSettings, is_yes};
+pub use settings::{PROJECT_VARIABLE, PluginSettings};

@@ -40,11 +40,6 @@ fn names(config: &Value, list: &str, odd: &mut Vec<String>) -> BTreeSet<String> 
     }
 }
 
-/// Whether a variable, or a word of the settings, means yes.
-pub fn is_yes(word: &str) -> bool {
-    ["1", "true", "yes", "on"].contains(&word.trim().to_ascii_lowercase().as_str())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

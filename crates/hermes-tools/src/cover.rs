@@ -5,6 +5,7 @@
 
 use crate::settings::Surroundings;
 use hermes_core::redact;
+use hermes_types::yes_or_no;
 use serde_json::Value;
 use std::borrow::Cow;
 
@@ -23,10 +24,10 @@ pub enum Cover {
 impl Cover {
     pub(crate) fn read(config: &Value, around: &Surroundings, odd: &mut Vec<String>) -> Self {
         let wanted = match config.pointer("/security/redact_secrets") {
-            None | Some(Value::Null) => around.variables.get(VARIABLE).and_then(|word| said(word)),
+            None | Some(Value::Null) => around.variables.get(VARIABLE).and_then(|word| yes_or_no(word)),
             Some(Value::Bool(wanted)) => Some(*wanted),
             Some(other) => {
-                let read = other.as_str().and_then(said);
+                let read = other.as_str().and_then(yes_or_no);
                 if read.is_none() {
                     odd.push(format!("security.redact_secrets: {other} is neither true nor false; true is used"));
                 }
@@ -58,13 +59,5 @@ impl Cover {
             Self::Secrets => redact::terminal(command, output),
             Self::Nothing => Cow::Borrowed(output),
         }
-    }
-}
-
-fn said(word: &str) -> Option<bool> {
-    match word.trim().to_ascii_lowercase().as_str() {
-        "true" | "1" | "yes" | "on" => Some(true),
-        "false" | "0" | "no" | "off" => Some(false),
-        _ => None,
     }
 }

@@ -78,8 +78,12 @@ const PATHS: [&str; 27] = [
     "uri",
     "uris",
 ];
-/// Deeper than this nobody nests a path.
-const DEEPEST: usize = 8;
+/// Words for the folder in which a command is run.
+const FOLDERS: [&str; 5] = ["cwd", "workdir", "work_dir", "working_dir", "working_directory"];
+/// What is nested deeper is not read, and so it is not run.
+const DEEPEST: usize = 64;
+const TOO_DEEP: &str =
+    "The arguments are nested too deep to be judged, so the call does not run. Say it in a flatter way.";
 /// The beginning of an address of a file, whatever the argument is called.
 const FILE_URI: &str = "file:";
 
@@ -87,8 +91,12 @@ const FILE_URI: &str = "file:";
 pub fn effects(arguments: &Object, foreigner: Foreigner, cx: &Cx) -> Result<Effects, ToolError> {
     let mut found = Found::default();
     found.read(arguments, DEEPEST);
+    if found.is_cut {
+        return Err(ToolError::told(TOO_DEEP));
+    }
+    let commands = found.lines();
     let touch = match foreigner.claim {
-        Claim::ReadsOnly if found.commands.is_empty() => Touch::Reads,
+        Claim::ReadsOnly if commands.is_empty() => Touch::Reads,
         Claim::ReadsOnly | Claim::Unclear => Touch::Changes,
     };
     let cwd = cx.desk.cwd();
@@ -96,11 +104,8 @@ pub fn effects(arguments: &Object, foreigner: Foreigner, cx: &Cx) -> Result<Effe
         Works::Here => scopes(&found.paths, foreigner.claim, cx)?,
         Works::Elsewhere => Vec::new(),
     };
-    let command = (!found.commands.is_empty()).then(|| ShellCommand {
-        text: found.commands.join("\n"),
-        cwd,
-        remembered: Arc::default(),
-    });
+    let command =
+        (!commands.is_empty()).then(|| ShellCommand { text: commands.join("\n"), cwd, remembered: Arc::default() });
     let company = if command.is_some() { Company::Alone } else { foreigner.company };
     Ok(Effects { scopes, command, company, besides: touch, ..Effects::none() })
 }
@@ -144,14 +149,22 @@ fn behind_file(text: &str) -> Option<&str> {
 #[derive(Default)]
 struct Found {
     commands: Vec<String>,
+    /// Where they may be run, besides where the conversation is.
+    folders: Vec<String>,
     paths: Vec<String>,
+    /// Something was nested too deep to be read.
+    is_cut: bool,
 }
 
 impl Found {
     fn read(&mut self, arguments: &Object, depth: usize) {
-        let Some(depth) = depth.checked_sub(1) else { return };
+        let Some(depth) = depth.checked_sub(1) else {
+            self.is_cut = true;
+            return;
+        };
         for (name, value) in arguments {
             match () {
+                () if is_one_of(name, &FOLDERS) => self.folders.extend(texts(value).into_iter().map(str::to_owned)),
                 () if is_command(name) => {
                     let beside = arguments.iter().filter(|(other, _)| *other != name && is_one_of(other, &OPERANDS));
                     let operands: Vec<&str> = beside.flat_map(|(_, value)| texts(value)).collect();
@@ -169,10 +182,29 @@ impl Found {
     fn look_into(&mut self, value: &Value, depth: usize) {
         match value {
             Value::Object(inner) => self.read(inner, depth),
-            Value::Array(items) if depth > 0 => items.iter().for_each(|item| self.look_into(item, depth - 1)),
+            Value::Array(items) => match depth.checked_sub(1) {
+                Some(depth) => items.iter().for_each(|item| self.look_into(item, depth)),
+                None => self.is_cut = true,
+            },
             Value::String(text) if behind_file(text).is_some() => self.paths.push(text.clone()),
             _ => {}
         }
+    }
+}
+
+impl Found {
+    /// The commands where the conversation is, and once more in each folder that is named for them.
+    fn lines(&self) -> Vec<String> {
+        // A folder of the home has to stay one: quotes would make a name of its `~`.
+        let word = |folder: &str| match folder.starts_with('~') && !folder.contains(char::is_whitespace) {
+            true => folder.to_owned(),
+            false => shell_words::quote(folder).into_owned(),
+        };
+        let there = self.folders.iter().flat_map(|folder| {
+            let word = word(folder);
+            self.commands.iter().map(move |command| format!("cd {word} && {command}"))
+        });
+        self.commands.iter().cloned().chain(there).collect()
     }
 }
 
@@ -260,7 +292,8 @@ mod tests {
         let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
         let mut found = Found::default();
         found.read(&arguments, DEEPEST);
-        (found.commands, found.paths)
+        assert!(!found.is_cut);
+        (found.lines(), found.paths)
     }
 
     #[test]
@@ -282,8 +315,21 @@ mod tests {
             (json!({"command": true, "script": null}), vec![]),
             (json!({"steps": [{"script": "one"}, {"script": "two"}]}), vec!["one", "two"]),
             (json!({"text": "rm -rf /"}), vec![]),
+            (json!({"cwd": "/x y", "command": "rm -rf ./*"}), vec!["rm -rf ./*", "cd '/x y' && rm -rf ./*"]),
+            (json!({"options": {"workingDir": "~"}, "script": "ls"}), vec!["ls", "cd ~ && ls"]),
         ] {
             assert_eq!(found(arguments.clone()).0, expected, "{arguments}");
+        }
+    }
+
+    #[test]
+    fn what_is_nested_too_deep_is_noticed() {
+        for wrap in [|inner: Value| json!([inner]), |inner: Value| json!({ "x": inner })] {
+            let nested = (0..DEEPEST).fold(json!({"command": "rm -rf /"}), |inner, _| wrap(inner));
+            let Value::Object(arguments) = json!({ "x": nested }) else { panic!("an object") };
+            let mut found = Found::default();
+            found.read(&arguments, DEEPEST);
+            assert!(found.is_cut);
         }
     }
 

@@ -5,6 +5,7 @@
 
 use crate::fetch::{Blocklist, PROXY_VARIABLES, PrivateNets, Proxies, Rules};
 use crate::search::engine::{self, ENGINES};
+use hermes_types::yes_or_no;
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -107,7 +108,7 @@ impl WebSettings {
         let web: WebSection = section(config, "web", odd);
         let blocklist = blocklist(config, home, odd);
         let of_old = config.pointer("/browser/allow_private_urls").and_then(Value::as_bool);
-        let said = variable(ALLOW_PRIVATE).map(|word| is_yes(&word));
+        let said = variable(ALLOW_PRIVATE).map(|word| yes_or_no(&word) == Some(true));
         let set = [switch(config, "security.allow_private_urls", Otherwise::Off, odd), of_old].contains(&Some(true));
         let private = said.unwrap_or(set);
         let download = config.pointer("/auxiliary/vision/download_timeout").and_then(Value::as_u64).unwrap_or(DOWNLOAD);
@@ -222,10 +223,6 @@ fn section<T: serde::de::DeserializeOwned + Default>(config: &Value, name: &str,
             T::default()
         }),
     }
-}
-
-fn is_yes(word: &str) -> bool {
-    matches!(word.trim().to_lowercase().as_str(), "true" | "1" | "yes" | "on")
 }
 
 #[cfg(test)]

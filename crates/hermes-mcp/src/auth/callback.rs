@@ -17,7 +17,7 @@ const LONGEST_REQUEST: u64 = 16 * 1024;
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Visitors that are heard at once; more have to wait at the door.
 const MOST_VISITORS: usize = 32;
-const DONE: &str = "You are logged in. You can close this page and go back to the terminal.";
+const DONE: &str = "Go back to the terminal: it says whether the login worked. You can close this page.";
 const REFUSED: &str = "The login was refused. Go back to the terminal to read why.";
 
 /// Waits for the browser and gives the address it was sent to, with the code in it. Other visits (icons, curious programs)

@@ -3,6 +3,7 @@
 use super::decide::{SudoPassword, Yolo};
 use super::rule::{Effect, Mode, Rule, Start};
 use crate::settings::Surroundings;
+use hermes_types::yes_or_no;
 use serde_json::Value;
 use std::time::Duration;
 
@@ -59,7 +60,7 @@ impl ApprovalSettings {
             }
         }
         let has = |name: &str| around.variables.get(name).is_some_and(|value| !value.is_empty());
-        let yolo = around.variables.get("HERMES_YOLO_MODE").is_some_and(|value| is_yes(value));
+        let yolo = around.variables.get("HERMES_YOLO_MODE").is_some_and(|value| yes_or_no(value) == Some(true));
         Self {
             mode: mode(approvals.get("mode"), odd),
             timeout: timeout(approvals.get("timeout"), odd),
@@ -69,10 +70,6 @@ impl ApprovalSettings {
             sudo_password: if has("SUDO_PASSWORD") { SudoPassword::Configured } else { SudoPassword::Missing },
         }
     }
-}
-
-fn is_yes(text: &str) -> bool {
-    matches!(text.trim().to_lowercase().as_str(), "1" | "true" | "yes" | "on")
 }
 
 fn mode(value: Option<&Value>, odd: &mut Vec<String>) -> Mode {

@@ -73,7 +73,7 @@ impl LoaderSettings {
 
 fn switch(word: Option<&Value>, odd: &mut Vec<String>) -> Switch {
     let Some(word) = word.filter(|word| !word.is_null()) else { return Switch::Auto };
-    match truth(word) {
+    match hermes_types::switch(word) {
         Some(true) => Switch::Always,
         Some(false) => Switch::Never,
         None => {
@@ -108,7 +108,7 @@ fn patience(value: Option<&Value>, odd: &mut Vec<String>) -> Duration {
 /// The toolset of each server that is not switched off.
 fn servers(config: &Value) -> impl Iterator<Item = String> {
     let servers = config.get("mcp_servers").and_then(Value::as_object).into_iter().flat_map(Object::iter);
-    let is_on = |entry: &Value| entry.get("enabled").and_then(truth) != Some(false);
+    let is_on = |entry: &Value| entry.get("enabled").and_then(hermes_types::switch) != Some(false);
     servers.filter(move |(_, entry)| is_on(entry)).map(|(name, _)| format!("{MCP}{name}"))
 }
 
@@ -120,18 +120,6 @@ fn plugins(config: &Value) -> impl Iterator<Item = String> {
     };
     let disabled = named("disabled");
     named("enabled").into_iter().filter(move |name| !disabled.contains(name))
-}
-
-fn truth(value: &Value) -> Option<bool> {
-    match value {
-        Value::Bool(truth) => Some(*truth),
-        Value::String(word) => match word.trim().to_ascii_lowercase().as_str() {
-            "true" | "on" | "yes" => Some(true),
-            "false" | "off" | "no" => Some(false),
-            _ => None,
-        },
-        _ => None,
-    }
 }
 
 #[cfg(test)]

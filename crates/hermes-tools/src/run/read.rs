@@ -125,7 +125,7 @@ impl Read {
 impl Hands {
     pub(super) async fn read(&self, call: &ToolCall, desk: &Arc<Desk>, stop: &Stop) -> Read {
         let addressed = match self.addressed(call) {
-            Err(_) if self.awaited_tools(stop).await => self.addressed(call),
+            Err(_) if call.function.arguments.parse().is_ok() && self.awaited_tools(stop).await => self.addressed(call),
             addressed => addressed,
         };
         let Addressed { call, entry, arguments } = match addressed {

@@ -43,14 +43,10 @@ pub(super) async fn install(
     std::fs::create_dir_all(&plugins).map_err(|error| refused(&plugins, &error))?;
     let (staging, manifest) = staged(app, &origin, identifier, console).await?;
     let place = plugins.join(&manifest.name);
-    match (place.exists(), force) {
-        (true, false) => {
-            return Err(Trouble::Refused(format!("`{}` is there already; `--force` replaces it.", manifest.name)));
-        }
-        (true, true) => std::fs::remove_dir_all(&place).map_err(|error| refused(&place, &error))?,
-        (false, _) => {}
+    if place.exists() && !force {
+        return Err(Trouble::Refused(format!("`{}` is there already; `--force` replaces it.", manifest.name)));
     }
-    std::fs::rename(staging.path().join(FETCHED), &place).map_err(|error| refused(&place, &error))?;
+    put(&staging, &place)?;
     let version = paper::one_line(&manifest.version);
     writeln!(console.out, "`{}` {version} is in {}.", manifest.name, place.display())?;
     Ok(manifest.name)
@@ -145,17 +141,7 @@ pub(super) async fn update(app: &App, found: &Found, console: &mut Console<'_>) 
         let told = format!("`{}` calls itself `{}` there now; nothing was changed.", found.key, manifest.name);
         return Err(Trouble::Refused(told));
     }
-    let name = found.folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let before = found.folder.with_file_name(format!(".{name}{BEFORE}"));
-    if before.exists() {
-        std::fs::remove_dir_all(&before).map_err(|error| refused(&before, &error))?;
-    }
-    std::fs::rename(&found.folder, &before).map_err(|error| refused(&found.folder, &error))?;
-    if let Err(error) = std::fs::rename(staging.path().join(FETCHED), &found.folder) {
-        // When even that fails, the first reason is the one that helps; what was there lies beside its place.
-        let _ = std::fs::rename(&before, &found.folder);
-        return Err(refused(&found.folder, &error));
-    }
+    let before = put(&staging, &found.folder)?;
     writeln!(
         console.out,
         "`{0}` is the newest version; the one before is in {1}. `hermes plugins enable {0}` looks at it anew.",
@@ -163,6 +149,24 @@ pub(super) async fn update(app: &App, found: &Found, console: &mut Console<'_>) 
         before.display()
     )?;
     Ok(Exit::Done)
+}
+
+/// Puts what was fetched in its place. What was there before stays beside it, where this returns.
+fn put(staging: &TempDir, place: &Path) -> Result<PathBuf, Trouble> {
+    let name = place.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let before = place.with_file_name(format!(".{name}{BEFORE}"));
+    if place.exists() {
+        if before.exists() {
+            std::fs::remove_dir_all(&before).map_err(|error| refused(&before, &error))?;
+        }
+        std::fs::rename(place, &before).map_err(|error| refused(place, &error))?;
+    }
+    if let Err(error) = std::fs::rename(staging.path().join(FETCHED), place) {
+        // When even that fails, the first reason is the one that helps; what was there lies beside its place.
+        let _ = std::fs::rename(&before, place);
+        return Err(refused(place, &error));
+    }
+    Ok(before)
 }
 
 /// The address a repository was brought from, read as text: no git is asked that would obey the rest of the file.
