@@ -10,6 +10,7 @@ use crate::server::Server;
 use crate::settings::{Auth, Place};
 use crate::tool::RemoteTool;
 use crate::{auth, name, tool};
+use futures_util::FutureExt as _;
 use hermes_core::stop::Stop;
 use hermes_tools::registry::{Arriving, Registry, Replace};
 use std::collections::BTreeMap;
@@ -99,8 +100,12 @@ impl Supervisor {
             Step::Pause(_) | Step::Probe(_) | Step::AwaitLogin(_) | Step::Rest => {}
         }
         let clock = self.server.shop.clock.clone();
-        let wanted = self.server.clone();
-        let wanted = wanted.wanted.notified();
+        let server = self.server.clone();
+        if step == Step::Rest && server.idle_since().is_some() {
+            // Whoever wanted the server while it served has been answered since; it is not woken for nobody.
+            let _ = server.wanted.notified().now_or_never();
+        }
+        let wanted = server.wanted.notified();
         let waited = async {
             match step {
                 Step::Pause(pause) => clock.pause(pause).await,

@@ -21,7 +21,7 @@ pub(crate) type Dispatching = BoxFuture<'static, String>;
 
 /// As many calls of one plugin go on at the same time; also what ends plugins that call each other in circles.
 const MOST_OPEN: usize = 32;
-/// As many tools work for one plugin at the same time.
+/// As many tools work for one plugin, or wait for their turn.
 pub(crate) const MOST_DISPATCHED: usize = 16;
 
 /// The calls of a plugin's tools that are going on. Clones are the same.
@@ -30,10 +30,18 @@ pub(crate) struct Open(Arc<Inner>);
 
 #[derive(Default)]
 struct Inner {
-    calls: Mutex<BTreeMap<u64, Cx>>,
+    calls: Mutex<BTreeMap<u64, Ongoing>>,
     /// Calls that the plugin itself made, which it need not be asked about.
     made: Mutex<BTreeSet<CallId>>,
     own_tools: Mutex<BTreeSet<String>>,
+}
+
+/// A call that is going on. Tools work for it one after another, as they do for a script: nobody has looked whether they
+/// get along.
+#[derive(Clone)]
+struct Ongoing {
+    cx: Cx,
+    turn: Arc<tokio::sync::Mutex<()>>,
 }
 
 /// A call that is going on, until this is dropped. Whatever still works in its name is stopped then.
@@ -67,7 +75,7 @@ impl Open {
             return None;
         }
         let stop = cx.stop.child();
-        calls.insert(id, Cx { stop: stop.clone(), ..cx });
+        calls.insert(id, Ongoing { cx: Cx { stop: stop.clone(), ..cx }, turn: Arc::default() });
         Some(Going { open: self, id, stop })
     }
 
@@ -95,8 +103,8 @@ impl Open {
 
     async fn run(&self, wanted: Wanted) -> Result<Value, (i64, String)> {
         let Wanted { call, name, arguments } = wanted;
-        let cx = self.0.calls.lock().unwrap_or_else(PoisonError::into_inner).get(&call).cloned();
-        let Some(cx) = cx else {
+        let ongoing = self.0.calls.lock().unwrap_or_else(PoisonError::into_inner).get(&call).cloned();
+        let Some(Ongoing { cx, turn }) = ongoing else {
             let told = format!(
                 "tools/dispatch: no call {call} of yours is going on; name the id of the tools/call you work on"
             );
@@ -108,6 +116,7 @@ impl Open {
         let made = CallId::new(format!("dispatch_{}", Family::new_mark()));
         let call = ToolCall::new(made.clone(), name.as_str(), Value::Object(arguments).to_string().as_str());
         let _made = Made::new(&self.0, made);
+        let _turn = turn.lock().await;
         let results = match cx.hands.run(&[call], &cx.desk, &Untold, &cx.stop).await {
             Ok(results) | Err(Aborted { results, .. }) => results,
         };

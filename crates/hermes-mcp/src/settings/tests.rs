@@ -29,7 +29,7 @@ fn a_program_with_nothing_but_its_command_has_the_usual_limits() {
 }
 
 #[test]
-fn every_key_is_read() {
+fn every_key_is_understood() {
     let entry = json!({
         "url": "https://tools.example/mcp", "transport": "sse", "headers": {"X-Key": "${KEY}", "X-Other": "${env:KEY}-${NOBODY}"},
         "timeout": 10, "connect_timeout": "2.5", "keepalive_interval": 1,

@@ -46,7 +46,7 @@ async fn a_server_brings_its_tools_and_answers() {
 }
 
 #[tokio::test]
-async fn schemas_are_mended_and_names_of_others_are_left_alone() {
+async fn schemas_are_mended() {
     let stage = plain().await;
     let sent: Value = serde_json::from_str(&stage.schemas()).unwrap();
     let echo = sent.as_array().unwrap().iter().find(|tool| tool["name"] == "mcp__box__echo").unwrap();
@@ -85,7 +85,7 @@ async fn a_look_that_was_lost_is_taken_again() {
 }
 
 #[tokio::test]
-async fn one_that_hangs_is_given_up_and_started_anew() {
+async fn one_that_hangs_costs_that_call_and_is_gone_on_with() {
     let stage = Stage::with_chaos("plain", json!({"timeout": 0.3}), Plan::default()).await;
     let hung = stage.finished("mcp__box__hang", json!({})).await;
     assert_eq!(hung.disposition, Disposition::Unknown);

@@ -30,7 +30,8 @@ fn pieces(text: &str) -> Vec<Piece<'_>> {
     let mut plain = text;
     while let Some(at) = rest.find(START) {
         let after = rest.get(at + START.len()..).unwrap_or_default();
-        let command = after.split_once('`').filter(|(command, _)| !command.is_empty() && !command.contains('\n'));
+        let command =
+            after.split_once('`').filter(|(command, _)| !command.trim().is_empty() && !command.contains('\n'));
         let Some((command, behind)) = command else {
             rest = after;
             continue;
@@ -112,11 +113,16 @@ mod tests {
     proptest! {
         #[test]
         fn nothing_is_lost_between_the_pieces(text in "(!`|`|a|\n| ){0,20}") {
-            let length: usize = pieces(&text).iter().map(|piece| match piece { Text(text) => text.len(), Command(_) => 0 }).sum();
-            prop_assert!(length <= text.len());
-            if !has_commands(&text) {
-                prop_assert_eq!(pieces(&text), vec![Text(text.as_str())]);
+            let found = pieces(&text);
+            let mut rest = text.as_str();
+            for piece in &found {
+                let (Text(word) | Command(word)) = piece;
+                let (between, behind) = rest.split_once(word).expect("each piece stands behind the one before");
+                prop_assert!(between.chars().all(|character| "!` ".contains(character)), "{between:?} was lost");
+                rest = behind;
             }
+            prop_assert!(rest.chars().all(|character| "!` ".contains(character)), "{rest:?} was lost");
+            prop_assert!(found.iter().all(|piece| *piece != Command("")));
         }
     }
 }
