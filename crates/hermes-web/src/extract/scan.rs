@@ -24,10 +24,16 @@ const MOST_INDENTS: usize = 1_000_000;
 const MOST_NAMED: usize = 150_000;
 
 /// Elements that have no end, or end by themselves where the next begins.
-const SHALLOW: [&str; 28] = [
-    "area", "base", "body", "br", "col", "colgroup", "dd", "dt", "embed", "head", "hr", "html", "img", "input", "li",
-    "link", "meta", "p", "param", "source", "tbody", "td", "tfoot", "th", "thead", "tr", "track", "wbr",
+const SHALLOW: [&str; 25] = [
+    "area", "base", "body", "br", "col", "colgroup", "embed", "head", "hr", "html", "img", "input", "link", "meta",
+    "p", "param", "source", "tbody", "td", "tfoot", "th", "thead", "tr", "track", "wbr",
 ];
+/// Items, and what each of them ends when it begins, if nothing stands between.
+const ITEMS: [(&str, &[&str]); 3] = [("li", &["li"]), ("dd", &["dd", "dt"]), ("dt", &["dd", "dt"])];
+/// Elements that an item ends through.
+const THIN: [&str; 2] = ["address", "div"];
+/// Lists that the closing tag of their item does not reach through.
+const LISTS: [&str; 2] = ["ol", "ul"];
 /// Elements that are left out with all that is in them: nobody reads it, or it is no HTML.
 const RAW: [&str; 9] = ["script", "style", "textarea", "iframe", "noembed", "noframes", "noscript", "xmp", "plaintext"];
 /// The same, where it is closed.
@@ -71,18 +77,20 @@ const MADE_BY_CLOSING: [&str; 2] = ["br", "p"];
 /// What a closing tag does not reach through.
 const SCOPES: [&str; 8] = ["applet", "caption", "foreignobject", "marquee", "object", "svg", "table", "template"];
 /// What the closing tag of a mere word does not reach through.
-const BLOCKS: [&str; 40] = [
+const BLOCKS: [&str; 43] = [
     "address",
     "article",
     "aside",
     "blockquote",
     "button",
     "center",
+    "dd",
     "details",
     "dialog",
     "dir",
     "div",
     "dl",
+    "dt",
     "fieldset",
     "figcaption",
     "figure",
@@ -97,6 +105,7 @@ const BLOCKS: [&str; 40] = [
     "header",
     "hgroup",
     "iframe",
+    "li",
     "listing",
     "main",
     "menu",
@@ -193,7 +202,10 @@ pub(super) fn build(html: &str) -> Build {
                 match form {
                     Form::Close => close(&mut open, name),
                     _ if is(name, &SHALLOW) => {}
-                    Form::Open | Form::Slashed => open.push(name),
+                    Form::Open | Form::Slashed => {
+                        end_item(&mut open, name);
+                        open.push(name);
+                    }
                 }
                 tally.indent = match open.len() < before {
                     true => open.iter().filter(|name| is(name, &INDENTING)).count(),
@@ -253,6 +265,20 @@ impl Tally {
     }
 }
 
+/// Closes the item that another one follows, as browsers do.
+fn end_item(open: &mut Vec<&str>, name: &str) {
+    let Some((_, ended)) = ITEMS.iter().find(|(item, _)| name.eq_ignore_ascii_case(item)) else { return };
+    for (at, above) in open.iter().enumerate().rev() {
+        if is(above, ended) {
+            open.truncate(at);
+            return;
+        }
+        if is(above, &SCOPES) || (is(above, &BLOCKS) && !is(above, &THIN)) {
+            return;
+        }
+    }
+}
+
 /// Closes what browsers would close, or less.
 fn close(open: &mut Vec<&str>, name: &str) {
     for (at, above) in open.iter().enumerate().rev() {
@@ -260,7 +286,8 @@ fn close(open: &mut Vec<&str>, name: &str) {
             open.truncate(at);
             return;
         }
-        if is(above, &SCOPES) || (is(above, &BLOCKS) && !is(name, &BLOCKS) && !is(name, &SCOPES)) {
+        let is_list = is(name, &["li"]) && is(above, &LISTS);
+        if is_list || is(above, &SCOPES) || (is(above, &BLOCKS) && !is(name, &BLOCKS) && !is(name, &SCOPES)) {
             return;
         }
     }
@@ -508,6 +535,36 @@ mod tests {
     fn the_text_of_a_trap_is_what_stands_between_its_tags() {
         let html = "<div title=\"a > b\">One &amp; two<script>if (a < b) {}</SCRIPT><b>three</b> 1 < 2</div><style>x";
         assert_eq!(text(html), "One & two\nthree\n1 < 2");
+    }
+
+    /// Tags and pieces of tags, of every kind that browsers have a rule of its own for.
+    const BITS: &str = "(<div>|</div>|<span>|</span>|<p>|</p>|<b>|</b>|<a href=x>|</a>|<ul>|<li>|</ul>|<table>|<tr>|<td>|\
+        </td>|</table>|<caption>|<form>|</form>|<textarea>|</textarea>|<title>|</title>|<iframe>|</iframe>|<noscript>|\
+        </noscript>|<xmp>|</xmp>|<svg>|</svg>|<path/>|<g>|</g>|<desc>|<foreignObject>|<math>|<mi>|</math>|<annotation-xml>|\
+        <select>|</select>|<option>|<optgroup>|<ruby>|<rt>|<rp>|<button>|</button>|<h1>|</h2>|<dl>|<dd>|<dt>|<template>|\
+        </template>|<object>|</object>|<marquee>|<frameset>|<body>|</body>|</html>|<head>|</head>|<br/>|</br>|<x-y>|</x-y>|\
+        <x-y/>|<div/>|<!--|-->|--!>|<!|>|</ |<\\?|\"|'|<div a=\"|<div a='|=|x|<!\\[CDATA\\[|\\]\\]>|<nobr>|<address>|<details>|\
+        <image>|<plaintext/|<pre>|<hr>|<col>|<colgroup>|<tbody>|<th>)";
+
+    /// Levels of a page as a browser reads it.
+    fn depth(html: &str) -> usize {
+        let document = dom_query::Document::from(html);
+        let (mut deepest, mut open) = (0, vec![(document.root(), 0)]);
+        while let Some((node, depth)) = open.pop() {
+            deepest = deepest.max(depth);
+            open.extend(node.children().into_iter().map(|child| (child, depth + 1)));
+        }
+        deepest
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(192))]
+        #[test]
+        fn nothing_nests_without_end_unseen(unit in proptest::collection::vec(BITS, 1..7)) {
+            let page = plainer(&unit.concat().repeat(2_000));
+            // A table brings three levels of its own along.
+            prop_assert!(build(&page) == Build::Trap || depth(&page) < DEEPEST * 5, "{:?}", unit);
+        }
     }
 
     proptest! {

@@ -12,23 +12,31 @@ use url::Url;
 const LAYERS: usize = 3;
 
 /// Names of parameters, in lower case with `-` for every `_`.
-const NAMES: [&str; 24] = [
+const NAMES: [&str; 35] = [
+    "access-key",
     "access-token",
     "api-key",
+    "api-secret",
+    "api-token",
     "apikey",
     "auth-token",
     "authorization",
     "awsaccesskeyid",
+    "bearer",
     "client-secret",
     "credential",
     "credentials",
     "id-token",
     "jwt",
+    "oauth-token",
     "passwd",
     "password",
     "private-key",
+    "private-token",
+    "pwd",
     "refresh-token",
     "secret",
+    "secret-key",
     "session-id",
     "session-token",
     "sig",
@@ -37,6 +45,9 @@ const NAMES: [&str; 24] = [
     "x-amz-credential",
     "x-amz-security-token",
     "x-amz-signature",
+    "x-api-key",
+    "x-goog-credential",
+    "x-goog-signature",
 ];
 
 /// An address without secrets in it.
@@ -132,6 +143,8 @@ mod tests {
             ("https://a.test/?%74oken=abc", "token"),
             ("https://a.test/?X-Amz-Signature=abc", "X-Amz-Signature"),
             ("https://a.test/#id_token=abc", "id_token"),
+            ("https://a.test/?private_token=abc", "private_token"),
+            ("https://a.test/?X-Goog-Signature=abc", "X-Goog-Signature"),
         ] {
             assert_eq!(verdict(url), Err(FetchFault::Credential(name.into())), "{url}");
         }
