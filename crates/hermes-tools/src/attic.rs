@@ -1,8 +1,22 @@
 //! Folders of the home that keep copies of what came from elsewhere (pages, files of servers): the newest up to a size.
+//! Whoever reads such a copy reads words of strangers.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
+
+/// The folders of such copies below the home of Hermes.
+const FOLDERS: [&str; 2] = ["cache/web", "cache/mcp"];
+
+/// Whether a file, by its real path, is such a copy.
+pub(crate) fn keeps(path: &Path, hermes_home: &Path) -> bool {
+    // Most paths are told apart without a look at the disk.
+    let is_likely = path.components().any(|part| part.as_os_str() == "cache");
+    is_likely && {
+        let home = fs::canonicalize(hermes_home).unwrap_or_else(|_| hermes_home.to_owned());
+        FOLDERS.iter().any(|folder| path.starts_with(home.join(folder)))
+    }
+}
 
 /// Takes the oldest files of a folder away until the rest fits; the newest one stays, however large it is. Somebody else
 /// may do the same at this moment.

@@ -3,12 +3,13 @@
 //!
 //! The directory belongs to this user alone, and a file that is there already is never overwritten: an earlier result may
 //! still be spoken of. Where nothing can be written the model gets the two ends and is told that the middle is lost.
-//! Pictures are never spilled.
+//! Pictures are never spilled. What strangers wrote has a folder of its own, so that it is still theirs when it is read on.
 
 use super::Finished;
+use super::frame;
 use super::settings::Sizes;
 use crate::settings::Settings;
-use crate::tool::ResultCap;
+use crate::tool::{ResultCap, Source};
 use hermes_types::{CallId, Content};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -20,6 +21,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsE
 use std::path::{Path, PathBuf};
 
 const FOLDER: &str = "hermes-results";
+const OF_STRANGERS: &str = "strangers";
 /// Characters of the beginning and of the end that are shown.
 const HEAD: usize = 1_000;
 const TAIL: usize = 500;
@@ -43,14 +45,22 @@ impl Spill {
     }
 
     /// The content, or a block that points to it.
-    pub(super) async fn capped(&self, call: &CallId, cap: ResultCap, content: Content, sizes: Sizes) -> Content {
+    pub(super) async fn capped(
+        &self,
+        call: &CallId,
+        (cap, source): (ResultCap, Source),
+        content: Content,
+        sizes: Sizes,
+    ) -> Content {
         let most = match cap {
             ResultCap::Own => return content,
             ResultCap::Chars(chars) => chars.min(sizes.result),
             ResultCap::Usual => sizes.result,
         };
         match content {
-            Content::Text(text) if text.chars().nth(most).is_some() => Content::Text(self.block(call, text).await),
+            Content::Text(text) if text.chars().nth(most).is_some() => {
+                Content::Text(self.block(call, text, source).await)
+            }
             other => other,
         }
     }
@@ -67,7 +77,8 @@ impl Spill {
                 break;
             }
             let Some(Finished { call, content: Content::Text(text), .. }) = results.get_mut(place) else { continue };
-            *text = self.block(call, std::mem::take(text)).await;
+            let source = if frame::opened(text).is_some() { Source::Strangers } else { Source::Machine };
+            *text = self.block(call, std::mem::take(text), source).await;
             total = total - length + text.chars().count();
             shortened.insert(place);
         }
@@ -77,20 +88,28 @@ impl Spill {
     /// Writes a text away under a name and gives the file, for tools that shorten a part of their result themselves.
     pub(crate) async fn keep(&self, name: &str, text: String) -> io::Result<PathBuf> {
         let (temp, name) = (self.temp.clone(), file_name(name));
-        let written = tokio::task::spawn_blocking(move || folder(&temp).and_then(|folder| save(&folder, &name, &text)));
+        let saved = move || folder(&temp, Source::Machine).and_then(|folder| save(&folder, &name, &text));
+        let written = tokio::task::spawn_blocking(saved);
         written.await.unwrap_or_else(|panicked| Err(io::Error::other(panicked)))
     }
 
     /// Writes the text away and gives what stands for it.
-    async fn block(&self, call: &CallId, text: String) -> String {
+    async fn block(&self, call: &CallId, text: String, source: Source) -> String {
         let (temp, name) = (self.temp.clone(), file_name(call.as_str()));
         let written = tokio::task::spawn_blocking(move || {
             let text = readable(text);
-            let saved = folder(&temp).and_then(|folder| save(&folder, &name, &text));
+            let saved = folder(&temp, source).and_then(|folder| save(&folder, &name, &text));
             preview(&text, saved.as_deref())
         });
         // The task fails only by a panic, and then there is nothing left to show.
         written.await.unwrap_or_else(|_| format!("{OPEN}\nThe result could not be kept.\n{CLOSE}"))
+    }
+
+    /// Whether a file, by its real path, holds a result that strangers wrote.
+    pub(crate) fn is_of_strangers(&self, path: &Path) -> bool {
+        let Some(folder) = path.parent().filter(|folder| folder.ends_with(OF_STRANGERS)) else { return false };
+        let temp = fs::canonicalize(&self.temp).unwrap_or_else(|_| self.temp.clone());
+        names(rustix::process::geteuid().as_raw()).iter().any(|name| folder.parent() == Some(&temp.join(name)))
     }
 }
 
@@ -164,16 +183,22 @@ fn file_name(id: &str) -> String {
 
 /// The directory for results, made and checked: a real one, ours, closed to others. In a shared one for temporary files
 /// somebody else may have taken the name; then ours carries our number.
-fn folder(temp: &Path) -> io::Result<PathBuf> {
+fn folder(temp: &Path, source: Source) -> io::Result<PathBuf> {
     let user = rustix::process::geteuid().as_raw();
-    let usual = temp.join(FOLDER);
-    match own_folder(&usual, user) {
-        Ok(()) => Ok(usual),
-        Err(_) => {
-            let own = temp.join(format!("{FOLDER}-{user}"));
-            own_folder(&own, user).map(|()| own)
+    let [usual, own] = names(user).map(|name| temp.join(name));
+    let folder = own_folder(&usual, user).map(|()| usual).or_else(|_| own_folder(&own, user).map(|()| own))?;
+    match source {
+        Source::Machine => Ok(folder),
+        Source::Strangers => {
+            let theirs = folder.join(OF_STRANGERS);
+            own_folder(&theirs, user).map(|()| theirs)
         }
     }
+}
+
+/// The names the directory can have, the usual one first.
+fn names(user: u32) -> [String; 2] {
+    [FOLDER.to_owned(), format!("{FOLDER}-{user}")]
 }
 
 fn own_folder(path: &Path, user: u32) -> io::Result<()> {
@@ -254,7 +279,10 @@ mod tests {
         let lines: Vec<String> = (1..=3_000).map(|n| format!("line {n:04}")).collect();
         let result = serde_json::json!({"output": lines.join("\n"), "exit_code": 0, "error": null}).to_string();
         let (spill, call) = (spill(temp.path()), CallId::new("call_1"));
-        let shown = spill.capped(&call, ResultCap::Chars(9_000), result.into(), Sizes::default()).await.text();
+        let shown = spill
+            .capped(&call, (ResultCap::Chars(9_000), Source::Machine), result.into(), Sizes::default())
+            .await
+            .text();
         let path = temp.path().join("hermes-results/call_1.txt");
         let file = fs::read_to_string(&path).unwrap();
         assert_eq!(file, format!("output:\n{}\nexit_code: 0\nerror: null\n", lines.join("\n")));
@@ -283,10 +311,12 @@ mod tests {
         for (cap, length) in [(ResultCap::Usual, 10_000), (ResultCap::Chars(50_000), 10_000), (ResultCap::Own, 90_000)]
         {
             let content = Content::Text("é".repeat(length));
-            assert_eq!(spill.capped(&CallId::new("a"), cap, content.clone(), sizes).await, content);
+            assert_eq!(spill.capped(&CallId::new("a"), (cap, Source::Machine), content.clone(), sizes).await, content);
         }
         assert_eq!(fs::read_dir(temp.path()).unwrap().count(), 0);
-        let shown = spill.capped(&CallId::new("a"), ResultCap::Chars(50_000), "x".repeat(10_001).into(), sizes).await;
+        let shown = spill
+            .capped(&CallId::new("a"), (ResultCap::Chars(50_000), Source::Machine), "x".repeat(10_001).into(), sizes)
+            .await;
         assert!(shown.text().starts_with(OPEN));
     }
 
@@ -326,7 +356,7 @@ mod tests {
         let temp = tempfile::tempdir().unwrap();
         let file = temp.path().join("file");
         fs::write(&file, "").unwrap();
-        let shown = spill(&file).block(&CallId::new("a"), "x".repeat(5_000)).await;
+        let shown = spill(&file).block(&CallId::new("a"), "x".repeat(5_000), Source::Machine).await;
         assert!(shown.contains("could not be saved (") && shown.contains("ask for less"), "{shown}");
         assert!(shown.contains(&"x".repeat(1_000)), "{shown}");
     }

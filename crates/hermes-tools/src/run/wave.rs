@@ -5,8 +5,9 @@ use super::read::{Candidate, Read, State};
 use super::telling;
 use super::{Disposition, Finished, Status};
 use super::{Hands, Reader, frame, sanitise};
+use crate::attic;
 use crate::desk::Desk;
-use crate::effects::Effects;
+use crate::effects::{Access, Effects};
 use crate::gate::{Permit, Wish};
 use crate::tool::{Afterword, Card, Output, Source, ToolError};
 use futures_util::FutureExt as _;
@@ -182,6 +183,7 @@ impl Hands {
         let canonical = candidate.canonical();
         let Candidate { entry, cx, prepared, .. } = candidate;
         let desk = cx.desk.clone();
+        let source = source_of(&permit, &entry.card, &desk);
         let clock = desk.shop.clock.clone();
         let _seat = seats.acquire().await;
         let began = clock.elapsed();
@@ -202,7 +204,7 @@ impl Hands {
         desk.listener.hear(telling::ended(&finished, String::new(), afterword, desk.settings().cover));
         let finished = self.conclude(finished, shown.as_ref(), &desk).await;
         let read = match self.reader {
-            Reader::Model => self.trim(finished, &entry.card, &canonical, shown.as_ref(), &desk).await,
+            Reader::Model => self.trim(finished, (&entry.card, source), &canonical, shown.as_ref(), &desk).await,
             Reader::Program => finished,
         };
         (read, abort)
@@ -212,7 +214,7 @@ impl Hands {
     async fn trim(
         &self,
         mut finished: Finished,
-        card: &Card,
+        (card, source): (&Card, Source),
         canonical: &str,
         arguments: Option<&Object>,
         desk: &Desk,
@@ -221,8 +223,9 @@ impl Hands {
         let failed = finished.status != Status::Done;
         let note = desk.guardrail.after(seen, failed, &finished.content.text(), &desk.settings().run.guardrails);
         let sizes = desk.room.sizes();
-        finished.content = desk.shop.spill.capped(&finished.call, card.result_cap, finished.content, sizes).await;
-        finished.content = match card.source {
+        finished.content =
+            desk.shop.spill.capped(&finished.call, (card.result_cap, source), finished.content, sizes).await;
+        finished.content = match source {
             Source::Strangers => frame::framed(&card.name, finished.content),
             Source::Machine => finished.content,
         };
@@ -238,6 +241,16 @@ impl Hands {
         // Last of all, because files of the project speak in the notes too.
         finished.content = frame::unmarked(finished.content);
         finished
+    }
+}
+
+/// Whose words a call will bring: those of its tool, or of strangers where it reads what they left here.
+fn source_of(permit: &Permit, card: &Card, desk: &Desk) -> Source {
+    let home = &desk.settings().around.hermes_home;
+    let is_theirs = |path| attic::keeps(path, home) || desk.shop.spill.is_of_strangers(path);
+    match permit.effects().scopes.iter().any(|scope| scope.access == Access::Read && is_theirs(&scope.path)) {
+        true => Source::Strangers,
+        false => card.source,
     }
 }
 
