@@ -51,6 +51,8 @@ pub(super) struct Candidate {
     pub(super) entry: Entry,
     /// After hooks and coercion.
     pub(super) arguments: Object,
+    /// The same with sorted keys and no spaces: equal arguments have equal text.
+    pub(super) canonical: String,
     pub(super) cx: Cx,
     pub(super) prepared: Prepared,
     /// A hook wants a person to say yes.
@@ -76,16 +78,11 @@ impl Addressed {
 }
 
 impl Candidate {
-    pub(super) fn seen<'a>(&'a self, canonical: &'a str) -> Seen<'a> {
-        Seen { tool: &self.entry.card.name, arguments: canonical, repeats: self.entry.card.repeats }
-    }
-
-    pub(super) fn canonical(&self) -> String {
-        canonical(&self.arguments)
+    pub(super) fn seen(&self) -> Seen<'_> {
+        Seen { tool: &self.entry.card.name, arguments: &self.canonical, repeats: self.entry.card.repeats }
     }
 }
 
-/// Sorted keys, no spaces: equal arguments have equal text.
 fn canonical(arguments: &Object) -> String {
     hermes_types::Arguments::from(Value::Object(arguments.clone()).to_string().as_str()).canonical().to_owned()
 }
@@ -275,7 +272,10 @@ impl Hands {
         let prepared = std::panic::catch_unwind(AssertUnwindSafe(|| tool.prepare(arguments.clone(), &cx)));
         let prepared = prepared.unwrap_or_else(|_| Err(ToolError::told(sanitise::error(UNREAD))));
         match prepared {
-            Ok(prepared) => State::Ready(Box::new(Candidate { entry, arguments, cx, prepared, wanted })),
+            Ok(prepared) => {
+                let canonical = canonical(&arguments);
+                State::Ready(Box::new(Candidate { entry, arguments, canonical, cx, prepared, wanted }))
+            }
             Err(ToolError::Tell(content) | ToolError::Unknown(content)) => {
                 State::Ended(Finished::refused(call, Status::Failed, content.to_string()))
             }

@@ -340,7 +340,7 @@ mod tests {
         let elsewhere = tempfile::tempdir().unwrap();
         symlink(elsewhere.path(), temp.path().join(FOLDER)).unwrap();
         let user = rustix::process::geteuid().as_raw();
-        let own = folder(temp.path()).unwrap();
+        let own = folder(temp.path(), Source::Machine).unwrap();
         assert_eq!(own, temp.path().join(format!("{FOLDER}-{user}")));
         let victim = elsewhere.path().join("victim");
         fs::write(&victim, "precious").unwrap();

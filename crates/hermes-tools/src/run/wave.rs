@@ -142,15 +142,14 @@ impl Hands {
         };
         let blocked = |content, note: &str| refused(Status::Blocked, content, Some(note.to_owned()));
         let guardrails = &desk.settings().run.guardrails;
-        let canonical = candidate.canonical();
-        if let Some(reason) = desk.guardrail.before(candidate.seen(&canonical), guardrails) {
+        if let Some(reason) = desk.guardrail.before(candidate.seen(), guardrails) {
             return Err(blocked(json!({ "error": reason }), "it goes round in circles"));
         }
         let effects = std::mem::take(&mut candidate.prepared.effects);
         let tool: &str = &candidate.entry.card.name;
         let wanted = candidate.wanted.take();
         let channel = desk.face().channel();
-        let wish = Wish { tool, session: &desk.session, channel, effects, arguments: &canonical, wanted };
+        let wish = Wish { tool, session: &desk.session, channel, effects, arguments: &candidate.canonical, wanted };
         let permit = match AssertUnwindSafe(desk.shop.gate.admit(wish, stop)).catch_unwind().await {
             Ok(Ok(permit)) => permit,
             Ok(Err(refusal)) => {
@@ -180,8 +179,7 @@ impl Hands {
         seats: Arc<Semaphore>,
         stop: Stop,
     ) -> (Finished, Option<String>) {
-        let canonical = candidate.canonical();
-        let Candidate { entry, cx, prepared, .. } = candidate;
+        let Candidate { entry, canonical, cx, prepared, .. } = candidate;
         let desk = cx.desk.clone();
         let source = source_of(&permit, &entry.card, &desk);
         let clock = desk.shop.clock.clone();

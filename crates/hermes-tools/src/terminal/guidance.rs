@@ -2,6 +2,7 @@
 //! where they can be watched and ended. This is advice for the model and no protection: the gate is.
 
 use regex::Regex;
+use std::sync::LazyLock;
 
 /// Words that ask a program about itself; it ends at once.
 const ASKS: [&str; 4] = ["--help", "-h", "--version", "-v"];
@@ -27,25 +28,21 @@ const TABLE: [(&str, &str); 5] = [
 /// A lone `&` that is no part of a redirection.
 const LEFT_BEHIND: &str = r"[^&>|<]&(\s|$)";
 
-/// The patterns, read once.
-pub(super) struct Guidance(Vec<(Regex, &'static str)>);
+/// The patterns, read for the first command.
+static PATTERNS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
+    // The table is checked by a test; a row that could not be read would only advise nobody.
+    let commands = TABLE.iter().map(|(pattern, advice)| (format!("{BEGINS}(?:{pattern})"), *advice));
+    let rows = commands.chain([(LEFT_BEHIND.to_owned(), AMPERSAND)]);
+    rows.filter_map(|(pattern, advice)| Some((Regex::new(&pattern).ok()?, advice))).collect()
+});
 
-impl Guidance {
-    pub(super) fn new() -> Self {
-        // The table is checked by a test; a row that could not be read would only advise nobody.
-        let commands = TABLE.iter().map(|(pattern, advice)| (format!("{BEGINS}(?:{pattern})"), *advice));
-        let rows = commands.chain([(LEFT_BEHIND.to_owned(), AMPERSAND)]);
-        Self(rows.filter_map(|(pattern, advice)| Some((Regex::new(&pattern).ok()?, advice))).collect())
+/// Why this command should not run in the foreground.
+pub(super) fn advice(command: &str) -> Option<&'static str> {
+    let bare = without_quotes(command);
+    if bare.split_whitespace().any(|word| ASKS.contains(&word)) {
+        return None;
     }
-
-    /// Why this command should not run in the foreground.
-    pub(super) fn advice(&self, command: &str) -> Option<&'static str> {
-        let bare = without_quotes(command);
-        if bare.split_whitespace().any(|word| ASKS.contains(&word)) {
-            return None;
-        }
-        self.0.iter().find(|(pattern, _)| pattern.is_match(&bare)).map(|(_, advice)| *advice)
-    }
+    PATTERNS.iter().find(|(pattern, _)| pattern.is_match(&bare)).map(|(_, advice)| *advice)
 }
 
 /// The text with quoted parts, and what a backslash protects, taken out.
@@ -76,7 +73,7 @@ mod tests {
 
     #[test]
     fn every_row_of_the_table_can_be_read() {
-        assert_eq!(Guidance::new().0.len(), TABLE.len() + 1);
+        assert_eq!(PATTERNS.len(), TABLE.len() + 1);
     }
 
     #[test]
@@ -107,9 +104,8 @@ mod tests {
             ("npm install && npm run build", None),
             ("git commit -m \"start & stop\"", None),
         ];
-        let guidance = Guidance::new();
         for (command, wanted) in table {
-            assert_eq!(guidance.advice(command), wanted, "{command}");
+            assert_eq!(advice(command), wanted, "{command}");
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use super::TerminalSettings;
 use super::backend::{Capture, Ended, Executed, Request, Stdin, Unable};
-use super::guidance::Guidance;
+use super::guidance;
 use super::meaning::meaning;
 use super::settings::expanded;
 use super::surroundings::sudo::{self, Asking, Heard, Prepared};
@@ -32,7 +32,6 @@ stdout and stderr come as one text; long output loses its middle. Servers and ot
 background=true, then use the process tool. Prefer the file tools for reading, searching and editing files.";
 
 pub(crate) struct TerminalTool {
-    guidance: Guidance,
     /// Seconds a command may take where the call does not say.
     timeout: u64,
 }
@@ -119,7 +118,7 @@ struct Background {
 
 impl TerminalTool {
     pub(crate) fn new(settings: &TerminalSettings) -> Self {
-        Self { guidance: Guidance::new(), timeout: settings.timeout }
+        Self { timeout: settings.timeout }
     }
 
     async fn foreground(&self, args: &TerminalArgs, permit: &Permit, cx: &Cx) -> Result<Output, ToolError> {
@@ -235,7 +234,7 @@ impl Tool for TerminalTool {
                     "timeout {wanted} s is more than the {limit} s a command may take in the foreground; use background=true"
                 )));
             }
-            if let Some(advice) = self.guidance.advice(command) {
+            if let Some(advice) = guidance::advice(command) {
                 return Err(told(advice, "error"));
             }
         }
