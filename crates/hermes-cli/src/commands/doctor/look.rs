@@ -18,6 +18,7 @@ use hermes_plugins::{Found, Records, Start, Wish, introduce};
 use hermes_store::Diagnosis;
 use hermes_tools::gate::Yolo;
 use hermes_tools::settings::Settings;
+use hermes_tools::skills::bundled;
 use hermes_tools::skills::hub::Hub;
 use hermes_tools::skills::inventory::inventory;
 use hermes_tools::tool::Availability;
@@ -151,7 +152,11 @@ pub(super) fn skills(app: &App) -> Vec<Check> {
     let hands = Hands::new(app, Arc::new(|_| {}), Yolo::Off, &stop);
     let (settings, scanner) = (&hands.shop.settings, &hands.shop.scanner);
     let held = inventory(settings, scanner, &Hub::new(settings, scanner, app.now(), &stop));
-    let mut checks = vec![Check::fine(table::count(held.len() as u64, "skill"))];
+    let mut checks = vec![Check::fine(match held.len() {
+        0 if bundled::is_unwanted(&settings.around) => "none".to_owned(),
+        0 => "none yet; those that come along are there from the first conversation on".to_owned(),
+        some => table::count(some as u64, "skill"),
+    })];
     checks.extend(held.iter().filter_map(|one| {
         let told = format!("{}; it is read line by line", one.misread.as_ref()?);
         Some(Check::odd(told, "correct it there"))
