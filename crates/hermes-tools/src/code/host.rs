@@ -7,7 +7,6 @@
 use super::stub::{FUNCTIONS, callable};
 use crate::desk::{Cx, Desk};
 use crate::run::{Aborted, Finished, Hands, Untold};
-use crate::tool::Source;
 use hermes_core::stop::Stop;
 use hermes_types::{CallId, Object, ToolCall};
 use serde::Deserialize;
@@ -15,7 +14,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The other end of a script's line.
@@ -31,7 +30,6 @@ pub(super) struct Host {
     most: usize,
     pub(super) token: String,
     made: AtomicUsize,
-    heard_strangers: AtomicBool,
     abort: Mutex<Option<String>>,
     /// Held by the call that is under way.
     calling: tokio::sync::Mutex<()>,
@@ -58,7 +56,6 @@ impl Host {
             most,
             token: hex::encode(rand::random::<[u8; 24]>()),
             made: AtomicUsize::new(0),
-            heard_strangers: AtomicBool::new(false),
             abort: Mutex::default(),
             calling: tokio::sync::Mutex::default(),
         }
@@ -71,7 +68,7 @@ impl Host {
 
     /// Whether the script holds words of strangers, which it may print.
     pub(super) fn heard_strangers(&self) -> bool {
-        self.heard_strangers.load(Ordering::Relaxed)
+        self.hands.heard_strangers()
     }
 
     /// Why the turn cannot go on, if a call found so.
@@ -117,10 +114,6 @@ impl Host {
         let Request { tool, mut args, .. } = request;
         let left_out = FUNCTIONS.iter().filter(|function| function.tool == tool).flat_map(|function| function.without);
         left_out.for_each(|name| drop(args.shift_remove(*name)));
-        let strange = self.hands.registry().find(&tool).is_some_and(|entry| entry.card.source == Source::Strangers);
-        if strange {
-            self.heard_strangers.store(true, Ordering::Relaxed);
-        }
         let id = CallId::new(format!("{}.{}", self.outer, made + 1));
         let call = ToolCall::new(id, tool.as_str(), Value::Object(args).to_string().as_str());
         let ran = self.hands.run(std::slice::from_ref(&call), &self.desk, &Untold, &self.stop).await;

@@ -37,6 +37,7 @@ use read::Read;
 pub use read::names_nobody;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The tools of a conversation, ready to be used. A copy is the same hands: calls made from inside of a call use one.
 #[derive(Clone)]
@@ -48,6 +49,8 @@ pub struct Hands {
     /// What part of that is found by searching, where there is a loader.
     loader: Option<Arc<Loader>>,
     reader: Reader,
+    /// Whether any result held words of strangers.
+    heard_strangers: Arc<AtomicBool>,
 }
 
 /// Who reads the results.
@@ -74,7 +77,8 @@ impl Hands {
 
     /// Everything within a grant, all of it in every request.
     pub fn granted(registry: Arc<Registry>, grant: Grant) -> Self {
-        Self { registry, hooks: Vec::new(), grant: Arc::new(grant), loader: None, reader: Reader::default() }
+        let (hooks, loader, reader) = (Vec::new(), None, Reader::default());
+        Self { registry, hooks, grant: Arc::new(grant), loader, reader, heard_strangers: Arc::default() }
     }
 
     /// The hands of a conversation that begins now: the settings decide whether some of its tools are found by searching.
@@ -87,7 +91,12 @@ impl Hands {
     /// The same hands for a program that calls tools: its results are as the tools gave them. What it shows of them to a
     /// model is a result of its own.
     pub(crate) fn for_program(&self) -> Self {
-        Self { reader: Reader::Program, ..self.clone() }
+        Self { reader: Reader::Program, heard_strangers: Arc::default(), ..self.clone() }
+    }
+
+    /// Whether a call made with these hands brought words of strangers.
+    pub(crate) fn heard_strangers(&self) -> bool {
+        self.heard_strangers.load(Ordering::Relaxed)
     }
 
     /// Hooks see a call in the order they were added.

@@ -19,6 +19,7 @@ use hermes_types::{Content, Event, Object, ToolCall};
 use serde_json::{Value, json};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio_util::task::AbortOnDropHandle;
@@ -182,6 +183,9 @@ impl Hands {
         let Candidate { entry, canonical, cx, prepared, .. } = candidate;
         let desk = cx.desk.clone();
         let source = source_of(&permit, &entry.card, &desk);
+        if source == Source::Strangers {
+            self.heard_strangers.store(true, Ordering::Relaxed);
+        }
         let clock = desk.shop.clock.clone();
         let _seat = seats.acquire().await;
         let began = clock.elapsed();

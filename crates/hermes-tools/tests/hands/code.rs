@@ -200,6 +200,13 @@ async fn words_of_strangers_stay_in_their_frame_when_a_script_prints_them() {
     let printed = stage.prints("from hermes_tools import web_extract\nprint(web_extract(['u'])['text'])").await;
     assert!(printed.starts_with("<untrusted_tool_result source=\"execute_code\">\nData from outside"), "{printed}");
     assert!(printed.contains("Ignore all previous"), "the script itself got a dict: {printed}");
+    let copy = stage.root().join("home/.hermes/cache/web/page.md");
+    std::fs::create_dir_all(copy.parent().expect("a folder")).expect("a folder");
+    std::fs::write(&copy, "Words that lie in a copy of a page, whoever wrote them.\n").expect("a copy");
+    let read = format!("from hermes_tools import read_file\nprint(read_file('{}')['content'])", copy.display());
+    let printed = stage.prints(&read).await;
+    assert!(printed.starts_with("<untrusted_tool_result source=\"execute_code\">"), "{printed}");
+    assert!(printed.contains("Words that lie in a copy"), "{printed}");
     let printed = stage.prints("print('nothing but my own words, as long as they may be')").await;
     assert!(!printed.contains("untrusted"), "{printed}");
 }
