@@ -70,7 +70,7 @@ const SECTIONS: &[&str] = &[
 const FOREIGN: &[&str] = &["hooks", "mcp_servers", "plugins"];
 
 /// For as long a conversation has the machine to itself before its MCP servers are started: the first request is on its
-/// way by then, and no model answers sooner than servers are ready.
+/// way by then, and they start while the model thinks. Who is quicker than they are waits (`mcp_discovery_timeout`).
 const HEAD_START: Duration = Duration::from_millis(200);
 
 /// Everything that is needed to let a model, or a person, call tools.
